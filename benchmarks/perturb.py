@@ -1,0 +1,106 @@
+"""Each perturbation against the same with Pillow alone, on one thread, in turn, as ratios.
+
+    python benchmarks/perturb.py [FOLDER_OF_PHOTOGRAPHS]
+
+Without a folder it takes photographs that scikit-image ships. Both sides get what they work on natively
+(an array, a PIL image) and their share of everything: drawing, conversion, blur, paste by mask.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter
+
+from truegap.perturbations import draw, perturb
+from truegap.perturbations.background import gaussian_blur
+from truegap.perturbations.color import shift_color
+from truegap.perturbations.hsv import in_hsv
+from truegap.schema import Feature, Perturbation, Region, Strength
+
+ROUNDS = 15
+
+
+def photographs(folder: Path | None) -> list[np.ndarray]:
+    if folder:
+        return [np.asarray(Image.open(file).convert("RGB")) for file in sorted(folder.rglob("*.jpg"))[:25]]
+    from skimage import data
+
+    return [data.astronaut(), data.coffee(), data.chelsea()]
+
+
+def with_pillow(image: Image.Image, drawn: Perturbation, person: Image.Image, objects: list[Region]) -> Image.Image:
+    if drawn.feature in ("color", "lighting"):
+        bands = list(image.convert("HSV").split())
+        shift = drawn.shift or 0
+        if drawn.feature == "color":
+            bands[0] = bands[0].point(lambda hue: (hue + shift) % 256)
+        else:
+            bands[2] = bands[2].point(lambda value: min(max(value + shift, 0), 255))
+        return Image.merge("HSV", bands).convert("RGB")
+    if drawn.feature == "background":
+        changed = image.filter(ImageFilter.GaussianBlur(drawn.radius or 0))
+    else:
+        changed = image.copy()
+        brush = ImageDraw.Draw(changed)
+        for region in objects:
+            if region.id in (drawn.object_ids or ()):
+                x, y, width, height = region.box
+                brush.rectangle((x, y, x + width - 1, y + height - 1), fill=0)
+    changed.paste(image, mask=person)
+    return changed
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return 1e3 * (time.perf_counter() - started)
+
+
+def main() -> None:
+    cv2.setNumThreads(1)
+    images = photographs(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    print(f"{len(images)} photographs, {np.mean([i.size // 3 for i in images]) / 1e6:.2f} megapixels on average")
+    print(f"{'config':<20}{'Pillow ms':>10}{'truegap ms':>12}{'ratio':>8}   (median over {ROUNDS} rounds, in turn)")
+    for feature in Feature:
+        for strength in Strength:
+            theirs, ours = np.zeros((2, ROUNDS, len(images)))
+            for n, image in enumerate(images):
+                height, width = image.shape[:2]
+                person = np.zeros((height, width), bool)
+                person[height // 4 :, width // 3 : 2 * width // 3] = True
+                objects = [Region(i, "object", (i * width / 10, height / 3, width / 12, height / 4)) for i in range(10)]
+                as_pil, mask = Image.fromarray(image), Image.fromarray(person)
+                drawn = draw(feature, strength, image_id=str(n), objects=objects)
+                for r in range(ROUNDS):
+                    theirs[r, n] = milliseconds(lambda: with_pillow(as_pil, drawn, mask, objects))  # noqa: B023
+                    ours[r, n] = milliseconds(
+                        lambda: perturb(image, feature, strength, image_id=str(n), person_mask=person, objects=objects)  # noqa: B023
+                    )
+            theirs, ours = np.median(theirs, 0).mean(), np.median(ours, 0).mean()
+            print(f"{feature + '-' + strength:<20}{theirs:>10.2f}{ours:>12.2f}{theirs / ours:>8.1f}")
+    where_time_goes(images[0])
+
+
+def where_time_goes(image: np.ndarray) -> None:
+    height, width = image.shape[:2]
+    mask = np.ones((height, width), np.uint8)
+    steps: dict[str, Callable[[], object]] = {
+        "color, lighting: to HSV and back": lambda: in_hsv(image, lambda _: None),
+        "color: the same with the shift": lambda: shift_color(image, 20),
+        "background: three box blurs": lambda: gaussian_blur(image, 40),
+        "background, object: paste by mask": lambda: cv2.copyTo(image, mask, image.copy()),
+        "all: draw": lambda: draw("color", "strong", image_id="1"),
+    }
+    print(f"\nwhere the time goes ({width} x {height}), median milliseconds")
+    for name, step in steps.items():
+        print(f"{name:<36}{np.median([milliseconds(step) for _ in range(50)]):>8.3f}")
+
+
+if __name__ == "__main__":
+    main()
