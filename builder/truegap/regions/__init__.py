@@ -1,0 +1,1 @@
+"""Person masks and objects: from annotations, boxes or detections."""

@@ -1,0 +1,137 @@
+"""COCO annotations as persons and objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from truegap.regions import masks
+from truegap.regions.masks import MaskError, Size
+from truegap.schema import Box, Region
+from truegap.sources._coco import PERSON, Annotation, whole
+
+_CUT = 0.5
+"""Pixels by which a box may pass the border before it counts as cut; COCO rounds to hundredths."""
+
+
+_FAR = 1e9
+"""No coordinate is as large as this."""
+
+
+class Unusable(Exception):  # noqa: N818  # a signal from here to the source
+    """An image whose persons cannot be trusted; the message says why."""
+
+
+def is_person(annotation: Annotation, categories: Mapping[int, str]) -> bool:
+    """Whether the annotation is of a person, a crowd of persons too."""
+    return annotation.category is not None and categories.get(annotation.category) == PERSON
+
+
+def split_regions(
+    annotations: Sequence[Annotation], categories: Mapping[int, str], size: Size, repairs: Counter[str]
+) -> tuple[tuple[Region, ...], tuple[Region, ...]]:
+    """The persons and the objects of one image.
+
+    A person without a usable box and mask makes the image unusable: perturbations could touch them. An object
+    without a usable box is left out, one without a usable mask keeps its box alone; both are counted. A crowd (one
+    run-length mask over many things) is one region, and stands behind the single persons.
+
+    Args:
+        annotations: Those of one image, in any order.
+        categories: Names by category id.
+        size: `(height, width)` of the image.
+        repairs: Counts what was mended or left out; changed only if the image is usable.
+
+    Returns:
+        Persons, single ones first, largest mask first; objects by id.
+
+    Raises:
+        Unusable: There is no person, or one that cannot be used.
+    """
+    mended: Counter[str] = Counter()
+    persons: list[tuple[bool, int, Region]] = []
+    objects: dict[int, Region] = {}
+    seen: set[int] = set()
+    for annotation in annotations:
+        person = is_person(annotation, categories)
+        try:
+            region = _region(annotation, categories, size, mended, seen)
+            if person and region.mask is not None:
+                persons.append((annotation.crowd, -masks.area(region.mask, size), region))
+            else:
+                objects[region.id] = region
+        except MaskError as problem:
+            if person:
+                raise Unusable(f"person annotation {_shown(annotation.id)}: {problem}") from None
+            mended[f"object left out: {problem}"] += 1
+    if not persons:
+        raise Unusable("no person annotation")
+    repairs.update(mended)
+    persons.sort(key=lambda entry: (entry[0], entry[1], entry[2].id))
+    return tuple(region for *_, region in persons), tuple(objects[number] for number in sorted(objects))
+
+
+def _region(
+    annotation: Annotation, categories: Mapping[int, str], size: Size, mended: Counter[str], seen: set[int]
+) -> Region:
+    number = whole(annotation.id)
+    if number is None:
+        raise MaskError("annotation id is not a whole number")
+    if number in seen:
+        raise MaskError("annotation id stands twice")
+    seen.add(number)
+    label = categories.get(annotation.category) if annotation.category is not None else None
+    if label is None:
+        raise MaskError("category is not in the table of categories")
+    box, cut = _clipped(annotation.box, size)
+    mask = None
+    try:
+        mask = _mask(annotation.segmentation, size)
+    except MaskError as problem:
+        if label == PERSON:
+            raise
+        mended[f"object kept with its box alone: {problem}"] += 1
+    if cut:
+        mended["box cut at the border of the image"] += 1
+    return Region(number, label, box, mask)
+
+
+def _clipped(values: Any, size: Size) -> tuple[Box, bool]:
+    """The part of a box inside of the image, and whether that is clearly less than the box."""
+    if not isinstance(values, list) or len(values) != 4 or not all(_is_number(value) for value in values):  # noqa: PLR2004
+        raise MaskError("box is not four finite numbers")
+    x, y, width, height = map(float, values)
+    if width <= 0 or height <= 0:
+        raise MaskError("box has no area")
+    left, top = max(x, 0.0), max(y, 0.0)
+    right, bottom = min(x + width, float(size[1])), min(y + height, float(size[0]))
+    if right <= left or bottom <= top:
+        raise MaskError("box is outside of the image")
+    beyond = max(left - x, top - y, x + width - right, y + height - bottom)
+    # A box inside is kept to the last digit: x + width - x is not always width.
+    box = (left, top, right - left, bottom - top) if beyond > 0 else (x, y, width, height)
+    return box, beyond > _CUT
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) < _FAR  # false for nan
+
+
+def _mask(segmentation: Any, size: Size) -> str:
+    """Polygons, runs as integers or compressed runs, as counts for an image of this size."""
+    if isinstance(segmentation, list) and segmentation:
+        return masks.from_polygons(segmentation, size)
+    if not isinstance(segmentation, dict):
+        raise MaskError("no segmentation")
+    if segmentation.get("size") != list(size):
+        raise MaskError("mask has another size than the image")
+    runs: Any = segmentation.get("counts")
+    counts = runs if isinstance(runs, str) else masks.from_uncompressed(runs, size)
+    if masks.area(counts, size) == 0:
+        raise MaskError("mask is empty")
+    return counts
+
+
+def _shown(number: Any) -> str:
+    return str(number) if isinstance(number, int) else "without a whole-number id"

@@ -1,0 +1,150 @@
+"""Large JSON files, one array element at a time: COCO's instances of a training split take 450 MB."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from truegap.errors import UserError
+
+_CHUNK = 1 << 20
+_LARGEST = 1 << 26
+"""Characters that one element of an array, or one other value, may take."""
+
+_decode = json.JSONDecoder().raw_decode
+
+Handlers = Mapping[str, Callable[[Any], None]]
+
+
+class _Malformed(Exception):  # noqa: N818  # a signal inside this module
+    pass
+
+
+def read_arrays(path: Path, handlers: Handlers, optional: Handlers | None = None) -> None:
+    """Pass every element of the named top-level arrays of a JSON object to its handler, in the file's order.
+
+    Args:
+        path: A JSON file (UTF-8).
+        handlers: For each array that the file must have, what takes its elements.
+        optional: The same for arrays that it may have; everything else is read and left.
+
+    Raises:
+        UserError: The file is absent, is not JSON, is not an object, or lacks one of the arrays.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            seen = _Window(file).members({**handlers, **(optional or {})})
+    except _Malformed as problem:
+        raise UserError(f"{path}: {problem}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not valid JSON: the text is not UTF-8") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if missing := [name for name in handlers if name not in seen]:
+        raise UserError(f"{path}: has no {' and no '.join(repr(name) for name in missing)}; is it the right file?")
+
+
+class _Window:
+    """The part of the text that has been read and not used yet."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.text = ""
+        self.at = 0
+        self.ended = False
+        self.where = "the start"
+
+    def members(self, handlers: Handlers) -> set[str]:
+        seen: set[str] = set()
+        if not self.peek():
+            raise _Malformed("the file is empty")
+        if self.peek() != "{":
+            raise _Malformed("holds no JSON object at its top level")
+        self.at += 1
+        if self.peek() == "}":
+            return seen
+        while True:
+            key = self.value()
+            if not isinstance(key, str):
+                raise _Malformed(f"not valid JSON near {self.where}: a key is not a string")
+            self.where = key
+            self.expect(":")
+            if self.peek() == "[":
+                seen.add(key)
+                self.elements(key, handlers.get(key))
+            else:
+                self.value()
+                if key in handlers:
+                    raise _Malformed(f"{key!r} is not a list")
+            if self.expect(",}") == "}":
+                break
+        if self.peek():
+            raise _Malformed(f"not valid JSON: {self.peek()!r} after the end of the object")
+        return seen
+
+    def elements(self, key: str, handle: Callable[[Any], None] | None) -> None:
+        self.at += 1
+        if self.peek() == "]":
+            self.at += 1
+            return
+        count = 0
+        while True:
+            self.where = f"{key}[{count}]"
+            value = self.value()
+            if handle is not None:
+                handle(value)
+            count += 1
+            if self.expect(",]") == "]":
+                return
+
+    def value(self) -> Any:
+        self.peek()
+        while True:
+            try:
+                value, end = _decode(self.text, self.at)
+            except json.JSONDecodeError as error:
+                if self.ended or not self.at_edge(error):
+                    raise _Malformed(f"not valid JSON near {self.where}: {error.msg}") from None
+            except (RecursionError, ValueError) as error:
+                raise _Malformed(f"not usable near {self.where}: {str(error).split(';')[0]}") from None
+            else:
+                # At the edge of the window a number may go on: `1` may be the start of `1e+5`.
+                if end + 2 < len(self.text) or self.ended:
+                    self.at = end
+                    return value
+            self.more()
+
+    def at_edge(self, error: json.JSONDecodeError) -> bool:
+        """Whether more text may mend it: a string that does not end, or something wrong at the very end."""
+        return error.msg.startswith("Unterminated") or error.pos > len(self.text) - 16
+
+    def expect(self, characters: str) -> str:
+        found = self.peek()
+        if not found or found not in characters:
+            what = repr(found) if found else "the end of the file"
+            raise _Malformed(f"not valid JSON near {self.where}: {what} where one of {characters!r} belongs")
+        self.at += 1
+        return found
+
+    def peek(self) -> str:
+        """The next character that is not white space; empty at the end."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in " \t\n\r":
+                self.at += 1
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if self.ended:
+                return ""
+            self.more()
+
+    def more(self) -> None:
+        rest = self.text[self.at :]
+        if len(rest) > _LARGEST:
+            raise _Malformed(f"not usable near {self.where}: a value of more than {_LARGEST >> 20} million characters")
+        # As much again as is left over: a long value is tried a few times only.
+        chunk = self.file.read(max(_CHUNK, len(rest)))
+        self.text = rest + chunk
+        self.at = 0
+        self.ended = not chunk
