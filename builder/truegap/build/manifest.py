@@ -1,0 +1,116 @@
+"""What a built benchmark says about itself: `manifest.json`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from truegap.errors import UserError
+
+FILE = "manifest.json"
+
+
+class Strict(BaseModel):
+    """A record in which an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Step(Strict):
+    """Images that a filter step left."""
+
+    name: str
+    woman: int
+    man: int
+    other: int = 0
+
+
+class ConfigSummary(Strict):
+    """One config: what is in it, and a hash that says whether two builds hold the same."""
+
+    rows: int
+    woman: int
+    man: int
+    files: int
+    sha256: str
+    """Over image id and row hash of every row, in order."""
+    objects: int | None = None
+    """How many objects could be drawn (feature object)."""
+    objects_drawn: int | None = None
+    """How many were: the realised share is their ratio."""
+
+
+class Rows(Strict):
+    """A SHA-256 per row and config, and of each encoded image, by which embeddings are found again."""
+
+    image_id: list[str]
+    sha256: dict[str, list[str]]
+    """Over image bytes and fields."""
+    image_sha256: dict[str, list[str]]
+
+
+class Manifest(Strict):
+    """Everything needed to say what a build is, and to compare two of them.
+
+    It holds no time and no path: the same build gives the same manifest anywhere.
+    """
+
+    format_version: Literal[1] = 1
+    benchmark: str
+    version: str
+    build_key: str
+    seed: int
+    encoder: dict[str, Any]
+    perturbations: dict[str, Any]
+    """Options of the perturbations, all of them."""
+    selection: dict[str, Any]
+    """Options of the source's filters."""
+    steps: list[Step]
+    published: dict[str, int] | None = None
+    """Counts that the paper prints for this benchmark, to compare with the last step."""
+    configs: dict[str, ConfigSummary]
+    dropped: dict[str, list[str]] = Field(default_factory=dict)
+    """Ids of every image left out, by reason."""
+    repairs: dict[str, int] = Field(default_factory=dict)
+    """What was mended or left out inside images that stay, counted by reason."""
+    versions: dict[str, str]
+    rows: Rows
+
+    @property
+    def content(self) -> str:
+        """One hash over all configs, in the order of their names."""
+        import hashlib
+
+        lines = "".join(f"{name} {self.configs[name].sha256}\n" for name in sorted(self.configs))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a built benchmark.
+
+    Raises:
+        UserError: The folder is not a built benchmark.
+    """
+    path = folder / FILE
+    try:
+        return Manifest.model_validate_json(path.read_bytes())
+    except OSError:
+        raise UserError(
+            f"{folder} is not a built benchmark: {FILE} is missing; make one with `truegap build`"
+        ) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UserError(f"{path}: {where}: {first['msg']}; build the benchmark again") from None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Writes JSON aside, then renames: a reader sees the old file or the new one, never half of one."""
+    text = content.model_dump_json(indent=1) if isinstance(content, BaseModel) else json.dumps(content, indent=1)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.write_text(text + "\n", encoding="utf-8")
+    aside.replace(path)

@@ -1,0 +1,57 @@
+"""Independent tasks over the cores of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from typing import TypeVar
+
+from truegap.errors import UserError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_tasks(function: Callable[[Task], Result], tasks: Sequence[Task], *, workers: int) -> Iterator[Result]:
+    """Runs a function over tasks and yields each result as it comes, in no particular order.
+
+    Args:
+        function: Picklable, with no effect that another task sees.
+        tasks: Picklable.
+        workers: Processes; with 1 everything runs in this process.
+
+    Yields:
+        The results. When the caller stops early or is interrupted, tasks that have not begun are not begun.
+
+    Raises:
+        UserError: The number of workers is not positive, or a worker died (killed, or out of memory).
+    """
+    if workers < 1:
+        raise UserError(f"--workers {workers}: give a number of processes, at least 1")
+    if workers == 1 or len(tasks) <= 1:
+        yield from map(function, tasks)
+        return
+    from concurrent.futures.process import BrokenProcessPool
+
+    # Forked children would inherit threads and locks of OpenCV and Arrow; spawned ones start clean.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context) as pool:
+        waiting = {pool.submit(function, task) for task in tasks}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        except BrokenProcessPool:
+            raise UserError(
+                "a worker process died, perhaps for want of memory: repeat the command with fewer --workers"
+            ) from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import hashlib
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from examples import encoded, selection
+from truegap.build import Plan, Workspace, build_shard, plan
+from truegap.errors import UserError
+from truegap.hub.benchmark import open_benchmark
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Seven images in shards of three: three files per config."""
+    out = tmp_path_factory.mktemp("hub") / "b"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "SHARD_SIZE", 3)
+        workspace = Workspace(Plan("synthetic", "1.0.0", selection(7), ("original", "control")), out)
+        with workspace.opened():
+            for task in workspace.tasks():
+                build_shard(task)
+            workspace.finish()
+    return out
+
+
+def test_images_by_position(folder):
+    images = open_benchmark(str(folder)).images("original")
+    assert len(images) == 7
+    assert list(images) == [encoded(i) for i in range(7)]
+    assert images.sha256 == [hashlib.sha256(encoded(i)).hexdigest() for i in range(7)]
+
+
+def test_images_from_several_threads(folder):
+    images = open_benchmark(str(folder)).images("original")
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(images.__getitem__, list(range(7)) * 20)) == [encoded(i) for i in range(7)] * 20
+
+
+def test_columns_in_order(folder):
+    benchmark = open_benchmark(str(folder), ["original"])
+    assert benchmark.column("original", "image_id") == benchmark.manifest.rows.image_id
+    assert benchmark.column("control", "gender") == [0, 1, 0, 1, 0, 1, 0]
+
+
+def test_missing_parts_are_named(folder, tmp_path):
+    broken = tmp_path / "b"
+    shutil.copytree(folder, broken)
+    (broken / "data/control/test-00001-of-00003.parquet").unlink()
+    with pytest.raises(UserError, match="config control has 2 of 3 files"):
+        open_benchmark(str(broken)).images("control")
+    with pytest.raises(UserError, match="has no config color-weak: it has original, control"):
+        open_benchmark(str(broken), ["color-weak"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("nowhere", r"nowhere is neither a folder nor ORG/NAME\[@TAG\]"),
+        ("../../etc/passwd", "is neither a folder nor"),
+        ("org/name@v1", "cannot be had from the Hub"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_line(spec, message):
+    with pytest.raises(UserError, match=message) as raised:
+        open_benchmark(spec)
+    assert "\n" not in str(raised.value)
