@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from truegap.perturbations import draw, perturb
 from truegap.perturbations.background import gaussian_blur
-from truegap.perturbations.color import shift_color
+from truegap.perturbations.color import hue_shift
 from truegap.perturbations.hsv import in_hsv
 from truegap.schema import Feature, Perturbation, Region, Strength
 
@@ -91,8 +91,8 @@ def where_time_goes(image: np.ndarray) -> None:
     height, width = image.shape[:2]
     mask = np.ones((height, width), np.uint8)
     steps: dict[str, Callable[[], object]] = {
-        "color, lighting: to HSV and back": lambda: in_hsv(image, lambda _: None),
-        "color: the same with the shift": lambda: shift_color(image, 20),
+        "color, lighting: to HSV and back": lambda: in_hsv(image, [lambda hsv, into: np.copyto(into, hsv)]),
+        "color: the same with the shift": lambda: in_hsv(image, [hue_shift(20)]),
         "background: three box blurs": lambda: gaussian_blur(image, 40),
         "background, object: paste by mask": lambda: cv2.copyTo(image, mask, image.copy()),
         "all: draw": lambda: draw("color", "strong", image_id="1"),

@@ -14,13 +14,23 @@ from typing import Any
 from truegap.build.images import Encoder, UnusableImageError, decode
 from truegap.build.manifest import write_json
 from truegap.build.rows import columns, fields_of, perturbation_field, regions_of, row_hash
-from truegap.perturbations import Options, draw, redo
+from truegap.perturbations import Options, draw, redo_all
 from truegap.schema import CONTROLS, Example, Perturbation
 
 ROW_GROUP = 32
 """Rows that wait in memory per config before they are written."""
 
 SUMMARY = "shard.json"
+
+_IMAGE = "image.bytes"
+_FIELDS = [f"perturbation.{name}" for name in ("feature", "strength", "options")] + ["license"]
+_PARQUET: dict[str, Any] = {
+    # Encoded images do not compress further, and nobody asks for their minimum.
+    "compression": {_IMAGE: "none"},
+    "use_dictionary": _FIELDS,
+    "write_statistics": ["image_id", "gender", *_FIELDS],
+}
+"""How parquet files are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +97,7 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
     waiting: dict[str, list[dict[str, Any]]] = {config: [] for config in task.configs}
     with ExitStack() as stack:
         writers = {
-            config: stack.enter_context(
-                ParquetWriter(folder / f"{config}.parquet", schema, use_dictionary=["license", "image_id"])
-            )
+            config: stack.enter_context(ParquetWriter(folder / f"{config}.parquet", schema, **_PARQUET))
             for config in task.configs
         }
 
@@ -138,19 +146,32 @@ def _rows(task: ShardTask, example: Example) -> Iterator[tuple[str, bytes, Pertu
         # Masks and boxes would not lie where they belong.
         raise UnusableImageError("size of the image differs from its annotation")
     regions = regions_of(example.persons, example.objects, example.size, with_masks=task.options.shape == "mask")
-    for config in task.configs:
-        perturbation = drawn_for(config, example, benchmark=task.benchmark, seed=task.seed, options=task.options)
-        if config == "original":
-            yield config, source, perturbation
-            continue
-        changed = redo(
-            pixels,
-            perturbation,
-            person_mask=regions.person_mask,
-            objects=regions.objects,
-            object_masks=regions.object_masks,
-        )
-        yield config, task.encoder.encode(changed), perturbation
+    drawn = {
+        config: drawn_for(config, example, benchmark=task.benchmark, seed=task.seed, options=task.options)
+        for config in task.configs
+    }
+    # What comes out equal is computed and encoded once: no object drawn, a shift of 0, the same objects twice.
+    effects = {config: _effect(perturbation) for config, perturbation in drawn.items()}
+    distinct = {effect: drawn[config] for config, effect in effects.items() if config != "original"}
+    changed = redo_all(
+        pixels,
+        list(distinct.values()),
+        person_mask=regions.person_mask,
+        objects=regions.objects,
+        object_masks=regions.object_masks,
+    )
+    encoded = {effect: task.encoder.encode(image) for effect, image in zip(distinct, changed, strict=True)}
+    for config, perturbation in drawn.items():
+        yield config, source if config == "original" else encoded[effects[config]], perturbation
+
+
+def _effect(drawn: Perturbation) -> tuple[object, ...]:
+    """What decides the pixels of a perturbation: equal effects give equal images."""
+    if drawn.feature == "object":
+        return ("object", frozenset(drawn.object_ids)) if drawn.object_ids else ("control", None)
+    if drawn.feature in ("color", "lighting"):
+        return (drawn.feature, drawn.shift) if drawn.shift else ("control-hsv", None)
+    return (drawn.feature, drawn.radius)
 
 
 def drawn_for(config: str, example: Example, *, benchmark: str, seed: int, options: Options) -> Perturbation:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from truegap.perturbations.background import RADIUS, blur_background
-from truegap.perturbations.color import shift_color
-from truegap.perturbations.hsv import Pixels
+from truegap.perturbations.color import hue_shift
+from truegap.perturbations.hsv import Change, Pixels, in_hsv
 from truegap.perturbations.keys import Key
-from truegap.perturbations.lighting import shift_lighting
+from truegap.perturbations.lighting import value_shift
 from truegap.perturbations.objects import black_out, draw_objects
 from truegap.perturbations.options import Options
 from truegap.perturbations.shifts import draw_shift
@@ -96,11 +96,50 @@ def redo(
         ValueError: A shape does not fit, a mask is missing, or an object id is not among the objects.
     """
     if isinstance(image, Image.Image):
-        changed = _apply(np.asarray(image.convert("RGB")), perturbation, person_mask, objects, object_masks or {})
-        return Image.fromarray(changed)
-    if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
+        pixels = np.asarray(image.convert("RGB"))
+    elif isinstance(image, np.ndarray) and image.dtype == np.uint8:
+        pixels = image
+    else:
         raise TypeError(f"image is {_kind(image)}: give a PIL image or a uint8 RGB array (height, width, 3)")
-    return _apply(image, perturbation, person_mask, objects, object_masks or {})
+    changed = redo_all(pixels, [perturbation], person_mask=person_mask, objects=objects, object_masks=object_masks)[0]
+    return changed if isinstance(image, np.ndarray) else Image.fromarray(changed)
+
+
+def redo_all(
+    image: Pixels,
+    perturbations: Sequence[Perturbation],
+    *,
+    person_mask: Mask | None = None,
+    objects: Sequence[Region] = (),
+    object_masks: Mapping[int, Mask] | None = None,
+) -> list[Pixels]:
+    """Applies several perturbations, each to the image as it is; what they have in common is done once.
+
+    Args:
+        image: uint8 RGB array (H, W, 3).
+        perturbations: What was drawn, one per result.
+        person_mask: As for `redo`.
+        objects: As for `redo`.
+        object_masks: As for `redo`.
+
+    Returns:
+        A new array per perturbation.
+
+    Raises:
+        ValueError: As for `redo`.
+    """
+    masks = object_masks or {}
+    _check(image, person_mask, masks)
+    image = np.ascontiguousarray(image)
+    changes = [(place, change) for place, drawn in enumerate(perturbations) if (change := _hsv_change(drawn))]
+    shifted: dict[int, Pixels] = {}
+    if changes:
+        places, hsv_changes = zip(*changes, strict=True)
+        shifted = dict(zip(places, in_hsv(image, hsv_changes), strict=True))
+    return [
+        shifted[place] if place in shifted else _apply(image, drawn, person_mask, objects, masks)
+        for place, drawn in enumerate(perturbations)
+    ]
 
 
 def perturb(
@@ -148,6 +187,26 @@ def perturb(
     return changed, drawn
 
 
+def _check(image: Pixels, person: Mask | None, object_masks: Mapping[int, Mask]) -> None:
+    if image.ndim != 3 or image.shape[2] != 3 or not image.size:  # noqa: PLR2004
+        raise ValueError(f"image has shape {image.shape}: give RGB (height, width, 3)")
+    for what, mask in (("person_mask", person), *((f"mask of object {i}", m) for i, m in object_masks.items())):
+        if mask is not None and (mask.dtype != np.bool_ or mask.shape != image.shape[:2]):
+            raise ValueError(f"{what} is {_kind(mask)} {mask.shape}: give booleans of shape {image.shape[:2]}")
+
+
+def _hsv_change(drawn: Perturbation) -> Change | None:
+    """What a perturbation does to hue and value; None where it does something else."""
+    match drawn.feature:
+        case Feature.COLOR:
+            return hue_shift(drawn.shift or 0)
+        case Feature.LIGHTING:
+            return value_shift(drawn.shift or 0)
+        case "control-hsv":
+            return lambda hsv, into: np.copyto(into, hsv)
+    return None
+
+
 def _apply(
     image: Pixels,
     drawn: Perturbation,
@@ -155,16 +214,7 @@ def _apply(
     objects: Sequence[Region],
     object_masks: Mapping[int, Mask],
 ) -> Pixels:
-    if image.ndim != 3 or image.shape[2] != 3 or not image.size:  # noqa: PLR2004
-        raise ValueError(f"image has shape {image.shape}: give RGB (height, width, 3)")
-    for what, mask in (("person_mask", person), *((f"mask of object {i}", m) for i, m in object_masks.items())):
-        if mask is not None and (mask.dtype != np.bool_ or mask.shape != image.shape[:2]):
-            raise ValueError(f"{what} is {_kind(mask)} {mask.shape}: give booleans of shape {image.shape[:2]}")
-    image = np.ascontiguousarray(image)
     options = Options.of(drawn.options)
-    if drawn.feature in (Feature.COLOR, Feature.LIGHTING, "control-hsv"):
-        shift = shift_lighting if drawn.feature == Feature.LIGHTING else shift_color
-        return shift(image, drawn.shift or 0)
     if drawn.feature == Feature.BACKGROUND:
         if person is None:
             raise ValueError("background needs person_mask: without it the person would be blurred too")
