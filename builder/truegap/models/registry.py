@@ -1,0 +1,132 @@
+"""From what a user types to a loaded model; other people's models come in by entry point.
+
+A plug-in is a function, named by an entry point of the group `truegap.models`. In the plug-in's `pyproject.toml`:
+
+    [project.entry-points."truegap.models"]
+    slip = "my_package.slip:load"
+
+and in `my_package/slip.py`, with a class that gives `record`, `preprocess`, `image_features` and `text_features`:
+
+    from truegap.models import DualEncoder
+
+    class Slip(DualEncoder): ...
+
+    def load(name, *, revision, device, dtype, unsafe_weights):
+        return Slip(name, device)
+
+Then `slip:vit-large` is a model wherever one is asked for: the function gets what follows the colon.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from truegap.errors import UserError
+from truegap.models._hub import HUB_ID, first_line
+from truegap.models.base import DualEncoder
+
+GROUP = "truegap.models"
+SCHEME = re.compile(r"([A-Za-z][\w-]+):(.+)", re.DOTALL)
+FORMS = (
+    "open_clip:ARCHITECTURE/TAG",
+    "open_clip:ARCHITECTURE//PATH/weights.safetensors",
+    "hf-hub:ORG/NAME[@REVISION] (open_clip)",
+    "local-dir:FOLDER (open_clip)",
+    "ORG/NAME[@REVISION] (transformers)",
+    "a FOLDER of either library",
+)
+
+
+def load_model(
+    spec: str,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    unsafe_weights: bool = False,
+) -> DualEncoder:
+    """Load a model.
+
+    Code from a model's repository is never run. Weights are safetensors unless `unsafe_weights`.
+
+    Args:
+        spec: `open_clip:ViT-B-32/laion2b_s34b_b79k` (architecture and pretrained tag),
+            `open_clip:ViT-B-32//data/w.safetensors` (architecture and the checkpoint `/data/w.safetensors`),
+            `hf-hub:org/name` or `local-dir:FOLDER` (saved by open_clip), `org/name` (transformers on the Hub), a
+            folder that either library saved, or `PLUGIN:…`. Hub names may end in `@revision`. `transformers:` before
+            a folder or Hub name says which library, where a folder fits both.
+        revision: Branch, tag or commit on the Hub.
+        device: `auto` (CUDA, else MPS, else CPU) or a torch device such as `cuda:1`.
+        dtype: `float32`, `bfloat16` or `float16`.
+        unsafe_weights: Read pickled weights too, with torch's `weights_only`.
+
+    Raises:
+        UserError: The spec is unknown, or the model cannot be loaded; one line with the remedy.
+    """
+    library, identifier = _resolve(spec)
+    if isinstance(library, EntryPoint):
+        return _from_plugin(
+            library,
+            identifier,
+            spec,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            unsafe_weights=unsafe_weights,
+        )
+    try:
+        if library == "open_clip":
+            from truegap.models.dual_open_clip import load as load_open_clip
+
+            return load_open_clip(
+                identifier, spec=spec, revision=revision, device=device, dtype=dtype, unsafe_weights=unsafe_weights
+            )
+        from truegap.models.dual_transformers import load as load_transformers
+
+        return load_transformers(
+            identifier, spec=spec, revision=revision, device=device, dtype=dtype, unsafe_weights=unsafe_weights
+        )
+    except ImportError as error:
+        raise UserError(f"model {spec}: {first_line(error)}; install with `pip install 'truegap[models]'`") from error
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """The plug-ins that are installed, by the name that goes before the colon."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _resolve(spec: str) -> tuple[str | EntryPoint, str]:
+    """Which library or plug-in loads a spec, and what it is given."""
+    scheme = SCHEME.fullmatch(spec)
+    if scheme:
+        name, rest = scheme.groups()
+        if name in {"open_clip", "transformers"}:
+            return name, rest
+        if name in {"hf-hub", "local-dir"}:
+            return "open_clip", spec
+        if name in plugins():
+            return plugins()[name], rest
+    folder = Path(spec).expanduser()
+    if spec and folder.is_dir():
+        saved_by_open_clip = (folder / "open_clip_config.json").is_file() and not (folder / "config.json").is_file()
+        return ("open_clip", f"local-dir:{spec}") if saved_by_open_clip else ("transformers", spec)
+    if HUB_ID.fullmatch(spec.partition("@")[0]):
+        return "transformers", spec
+    accepted = [*FORMS, *(f"{name}:… (plug-in)" for name in sorted(plugins()))]
+    raise UserError(f"model {spec!r}: neither a folder here nor a known form; accepted: {', '.join(accepted)}")
+
+
+def _from_plugin(entry: EntryPoint, identifier: str, spec: str, **options: str | bool | None) -> DualEncoder:
+    try:
+        model = entry.load()(identifier, **options)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"model {spec}: plug-in {entry.name} ({entry.value}) failed: {first_line(error)}") from error
+    if not isinstance(model, DualEncoder):
+        raise UserError(
+            f"model {spec}: plug-in {entry.name} ({entry.value}) gave {type(model).__name__}, not a DualEncoder"
+        )
+    return model
