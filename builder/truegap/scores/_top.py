@@ -1,0 +1,105 @@
+"""Counts of every group in the top k, and the scores that are functions of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ._check import Floats, Ints, ScoreError
+
+EMPTY = ("clip", "neg_inf")
+
+
+@dataclass(frozen=True, slots=True)
+class TopCounts:
+    """How many images of every group the top k holds.
+
+    Attributes:
+        k: The cuts.
+        groups: The groups, in the order of the last axis.
+        counts: `(..., draws, queries, k, groups)`; a leading axis holds resamples.
+        target: `(draws, groups)` desired shares.
+        empty: What the skew of a group without an image in the top k is: `clip` (as if it had one) or `neg_inf`.
+    """
+
+    k: tuple[int, ...]
+    groups: tuple[str, ...]
+    counts: Ints
+    target: Floats
+    empty: str
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names that `values` knows."""
+        kinds = [*(["bias"] if len(self.groups) == 2 else []), "max_skew", *(f"skew_{g}" for g in self.groups)]  # noqa: PLR2004
+        return tuple(f"{kind}@{k}" for k in self.k for kind in kinds)
+
+    def values(self, metric: str) -> Floats:
+        """`(..., draws, queries)` values of `bias@k`, `max_skew@k` or `skew_<group>@k`.
+
+        Raises:
+            ScoreError: The metric is not one of `metrics`.
+        """
+        if metric not in self.metrics:
+            raise ScoreError(f"{metric!r} was not measured; there are {', '.join(self.metrics)}")
+        kind, k = metric.split("@")
+        place = self.k.index(int(k))
+        counts = self.counts[..., place, :]
+        if kind == "bias":
+            return np.asarray((counts[..., 1] - counts[..., 0]) / int(k))
+        skew = log_ratio(counts, int(k), self.target[:, None, :], self.empty)
+        if kind == "max_skew":
+            return np.asarray(skew.max(axis=-1))
+        return np.asarray(skew[..., self.groups.index(kind.removeprefix("skew_"))])
+
+    def select(self, queries: Sequence[int]) -> TopCounts:
+        """The same for some of the queries."""
+        return replace(self, counts=self.counts[..., np.asarray(queries), :, :])
+
+
+def log_ratio(counts: Ints, k: int, target: Floats, empty: str) -> Floats:
+    """Skew: `ln(counts / k / target)`, with the convention for empty groups."""
+    if empty == "clip":
+        return np.asarray(np.log(np.maximum(counts, 1) / k / target))
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(counts / k / target))
+
+
+def expected_max_skew(sizes: Sequence[int], k: int, target: Sequence[float], empty: str = "clip") -> float:
+    """Expectation of MaxSkew@k where the ranking is random: what an unbiased model gets.
+
+    MaxSkew is a maximum, so chance alone keeps it above 0. For two groups the expectation is exact: the count of one
+    group in the top k is hypergeometric. For more it is the mean of 20,000 seeded draws of all counts.
+
+    Args:
+        sizes: Images of every group among those ranked.
+        k: The cut.
+        target: Desired share of every group.
+        empty: As in `retrieval_scores`.
+
+    Returns:
+        At least 0 where the target is the groups' own share.
+
+    >>> round(expected_max_skew([1, 1], 1, [0.5, 0.5]), 6)  # whoever is first is all of the top: ln 2
+    0.693147
+    """
+    shares = np.asarray(target, dtype=np.float64)
+    if len(sizes) == 2:  # noqa: PLR2004
+        first = np.arange(max(0, k - sizes[1]), min(k, sizes[0]) + 1)
+        counts = np.stack([first, k - first], axis=-1)
+        log_chance = _log_choose(sizes[0], first) + _log_choose(sizes[1], k - first)
+        chance = np.exp(log_chance - log_chance.max())
+    else:
+        generator = np.random.default_rng(0)
+        counts = generator.multivariate_hypergeometric(np.asarray(sizes), k, size=20_000, method="marginals")
+        chance = np.ones(len(counts))
+    skew = log_ratio(counts, k, shares, empty).max(axis=-1)
+    return float(chance @ skew / chance.sum())
+
+
+def _log_choose(n: int, chosen: Ints) -> Floats:
+    """`ln (n over chosen)`."""
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    return np.asarray(logs[n] - logs[chosen] - logs[n - chosen])

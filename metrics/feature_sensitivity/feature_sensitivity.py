@@ -1,0 +1,59 @@
+"""Sensitivity of a score to a perturbation, as an `evaluate` module."""
+
+import dataclasses
+
+import datasets
+import evaluate
+
+from truegap.scores.columns import OptionalColumns
+from truegap.scores.sensitivity import feature_sensitivity
+
+_DESCRIPTION = """
+How far a perturbation that has nothing to do with gender moves a bias score: delta = 100 x |original - perturbed| /
+|original| in percent, with the signed and the absolute change in the score's own unit. 0 is no change; lower is better.
+"""
+
+_INPUTS = """
+Columns:
+    references (float): scores on the original images, one row per draw (or per cell of a table).
+    predictions (float): scores on the perturbed images.
+Options of `compute`: aggregate="mean_of_ratios" or "ratio_of_means", threshold=0.005 (rows whose |original| is below it
+    are left out of delta and listed; None for MaxSkew).
+Returns:
+    delta, signed_change, abs_change, reason, per_row, excluded, ci_low and ci_high (null: rows are scores, not images),
+    options, counts.
+Examples:
+    >>> feature_sensitivity = evaluate.load("feature_sensitivity")
+    >>> feature_sensitivity.compute(references=[0.5], predictions=[0.25])["delta"]
+    50.0
+"""
+
+_CITATION = """
+@article{hirota2025spurious,
+  title  = {Bias in Gender Bias Benchmarks: How Spurious Features Distort Evaluation},
+  author = {Hirota, Yusuke and others},
+  year   = {2025}
+}
+"""
+
+
+class FeatureSensitivity(OptionalColumns, evaluate.Metric):
+    """See the card."""
+
+    required = ("predictions", "references")
+
+    def features_of(self, columns):  # noqa: ANN001, ANN201  evaluate has no types
+        """Numbers."""
+        return datasets.Features({name: datasets.Value("float64") for name in columns})
+
+    def _info(self):  # noqa: ANN202
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=self.declared_features(),
+        )
+
+    def _compute(self, predictions, references, **options):  # noqa: ANN001, ANN003, ANN202
+        result = dataclasses.asdict(feature_sensitivity(references, predictions, **options))
+        return {**result, "ci_low": None, "ci_high": None}
