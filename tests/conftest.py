@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from real_browser import browser
+
+__all__ = ["browser"]
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["HF_EVALUATE_OFFLINE"] = "1"
