@@ -1,0 +1,129 @@
+"""What a run's numbers say, in plain words: never more than their intervals allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from truegap.report.labels import ACTIONS, CONTROL_ACTIONS, CONTROL_OF, RELIANCE, metric_label
+from truegap.results.records import ChangeRecord, ScoresRecord, Summary
+from truegap.results.show import interval, number, percent, plain
+from truegap.schema import Feature, Strength
+
+Verdict = Literal["reliance", "not clear", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one feature's strongest perturbation did to the bias.
+
+    Attributes:
+        feature: The feature.
+        config: The config judged: the strongest that was run.
+        verdict: `reliance` where the interval of the change lies above the noise floor; `not clear` where it does not,
+            which is no proof of its absence; `undecided` where there is no change, interval or control to judge by.
+        text: One sentence.
+    """
+
+    feature: Feature
+    config: str
+    verdict: Verdict
+    text: str
+
+
+def main_changes(scores: ScoresRecord) -> dict[str, ChangeRecord]:
+    """By config, the changes of the run's main metric over all prompts."""
+    return {each.config: each for each in scores.changes if (each.metric, each.scope) == (scores.summary.metric, "all")}
+
+
+def noise_floor(control: ChangeRecord) -> float | None:
+    """Up to where a change is noise: the upper end of the control's delta, its value where it has no interval."""
+    return control.delta_high if control.delta_high is not None else control.delta
+
+
+def clears(change: ChangeRecord, floor: ChangeRecord) -> bool:
+    """Whether a change is clear of the noise floor: all of its interval above all of the control's.
+
+    A change without an interval is never clear.
+    """
+    bar = noise_floor(floor)
+    return change.delta_low is not None and bar is not None and change.delta_low > bar
+
+
+def bias_is_clear(summary: Summary) -> bool | None:
+    """Whether the bias is clearly more than a model blind to gender would get; None without an interval.
+
+    Against an expectation of 0 either side counts; against one above 0, as of MaxSkew, only what lies above it.
+    """
+    if summary.bias_low is None or summary.bias_high is None:
+        return None
+    if summary.null:
+        return summary.bias_low > summary.null
+    return not summary.bias_low <= 0 <= summary.bias_high
+
+
+def bias_sentence(summary: Summary) -> str:
+    """The bias, with what it would be by chance."""
+    label = metric_label(summary.metric)
+    if summary.bias is None:
+        return f"{label} could not be computed; the table of exclusions gives the reason."
+    shown = f"{label} is {number(summary.bias)} {interval(summary.bias_low, summary.bias_high)}".rstrip()
+    blind = f"a model blind to gender would get {number(summary.null or 0.0)}"
+    clear = bias_is_clear(summary)
+    if clear is None:
+        return f"{shown}; {blind}. Without an interval it is undecided whether that is more than chance."
+    if clear:
+        return f"{shown}; {blind}. The whole interval lies beyond that: the bias is clear."
+    return f"{shown}; {blind}. The interval does not exclude that: no bias is shown, and relative changes say little."
+
+
+def findings(scores: ScoresRecord) -> list[Finding]:
+    """One finding per feature that was run, judged at its strongest strength."""
+    changes = main_changes(scores)
+    found = []
+    for feature in Feature:
+        configs = [config for strength in Strength if (config := f"{feature}-{strength}") in changes]
+        if configs:
+            found.append(_finding(feature, changes[configs[-1]], changes.get(CONTROL_OF[feature])))
+    return found
+
+
+def _finding(feature: Feature, change: ChangeRecord, floor: ChangeRecord | None) -> Finding:
+    strength = change.config.rpartition("-")[2]
+    action = f"{ACTIONS[feature][0].upper()}{ACTIONS[feature][1:]} ({strength})"
+
+    def finding(verdict: Verdict, text: str) -> Finding:
+        return Finding(feature, change.config, verdict, text)
+
+    if change.delta is None:
+        reason = plain(change.reason or "no reason was given")
+        return finding("undecided", f"{action}: the change has no ratio ({reason}).")
+    moved = f"{action} changes it by {_delta(change)}"
+    if floor is None or floor.delta is None:
+        return finding("undecided", f"{moved}; undecided: there is no {CONTROL_OF[feature]} to compare with.")
+    beside = f"{moved}, {CONTROL_ACTIONS[floor.config]} by {_delta(floor)}"
+    if change.delta_low is None:
+        return finding("undecided", f"{beside}; undecided: the change has no interval.")
+    if clears(change, floor):
+        return finding("reliance", f"{beside}. This is reliance on {RELIANCE[feature]}.")
+    return finding("not clear", f"{beside}. This is not clear of the noise floor.")
+
+
+def _delta(change: ChangeRecord) -> str:
+    return f"{percent(change.delta)} % {interval(change.delta_low, change.delta_high, percent)}".rstrip()
+
+
+def headline(found: list[Finding]) -> str:
+    """One sentence over all features."""
+    clear = [RELIANCE[each.feature] for each in found if each.verdict == "reliance"]
+    if clear:
+        return f"The score relies on {_listed(clear)}: what has nothing to do with gender moves it."
+    if any(each.verdict == "not clear" for each in found):
+        undecided = any(each.verdict == "undecided" for each in found)
+        of_these = "Of the features that can be judged, none" if undecided else "No feature"
+        return f"{of_these} moves the score clearly more than the noise floor does."
+    return "Whether the score relies on anything but the person cannot be decided from this run."
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

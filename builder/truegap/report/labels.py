@@ -1,0 +1,74 @@
+"""Plain words for metrics, configs and features."""
+
+from __future__ import annotations
+
+from truegap.results.show import number, plain
+from truegap.schema import Feature
+
+ACTIONS = {
+    Feature.COLOR: "shifting the hue",
+    Feature.LIGHTING: "shifting the brightness",
+    Feature.OBJECT: "blacking out objects",
+    Feature.BACKGROUND: "blurring the background",
+}
+"""What the perturbation of a feature does."""
+
+RELIANCE = {
+    Feature.COLOR: "colour",
+    Feature.LIGHTING: "lighting",
+    Feature.OBJECT: "objects",
+    Feature.BACKGROUND: "the background",
+}
+"""What a model relies on whose score the perturbation moves."""
+
+CONTROL_OF = {
+    Feature.COLOR: "control-hsv",
+    Feature.LIGHTING: "control-hsv",
+    Feature.OBJECT: "control",
+    Feature.BACKGROUND: "control",
+}
+"""The config that does all that the perturbation does except the perturbation itself."""
+
+CONTROL_ACTIONS = {
+    "control": "re-encoding alone",
+    "control-hsv": "an HSV round trip and re-encoding alone",
+}
+
+_NAMES = {
+    "max_skew": "MaxSkew{}",
+    "bias": "Bias{}",
+    "skew_woman": "Skew{} (women)",
+    "skew_man": "Skew{} (men)",
+    "ndkl": "NDKL",
+    "ygap": "YGap",
+}
+_UNKNOWN_NULL = ("skew_woman", "skew_man", "ndkl")
+_MEANINGS = {
+    "max_skew": "ln of the larger gender's share of the top {k} over its fair share; 0 is even, higher is more biased",
+    "bias": "(men - women) / {k} in the top {k}; 0 is even, above 0 more men",
+    "skew_woman": "ln of women's share of the top {k} over their fair share; 0 is even, below 0 too few",
+    "skew_man": "ln of men's share of the top {k} over their fair share; 0 is even, below 0 too few",
+    "ndkl": "divergence from the fair shares over the whole ranking; 0 is even, higher is more biased",
+    "ygap": "mean p(Yes) for men less that for women; 0 is even, above 0 favours men",
+}
+
+
+def blind(metric: str, null: float | None) -> str:
+    """What a model blind to gender is expected to get, as a table shows it."""
+    if null is None and metric.partition("@")[0] in _UNKNOWN_NULL:
+        return "unknown"
+    return number(null or 0.0)
+
+
+def metric_label(metric: str) -> str:
+    """A metric's name as a table shows it: `max_skew@100` is `MaxSkew@100`."""
+    kind, _, k = metric.partition("@")
+    if kind not in _NAMES:
+        return plain(metric, 60)
+    return plain(_NAMES[kind].format(f"@{k}" if k else ""), 60)
+
+
+def metric_meaning(metric: str) -> str:
+    """What a metric's value says, in one line; empty for one that this package does not know."""
+    kind, _, k = metric.partition("@")
+    return _MEANINGS.get(kind, "").format(k=plain(k, 20) or "k")
