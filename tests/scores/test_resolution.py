@@ -138,6 +138,14 @@ def test_splits_by_who_is_in_the_picture():
         resolution_splits(rows[:2], ["man", "woman"], ["child", None])
 
 
+def test_rounding_before_the_overall():
+    # Given RA_m of 1/3 and RA_f of 0 on both halves, then 0.33 / 2 is rounded again before it is averaged
+    rows = [[1, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1]] * 2
+    arguments = (rows, ["man", "man", "man", "woman"] * 2, [None] * 4 + ["man"] * 4)
+    assert resolution_splits(*arguments).overall == pytest.approx(1 / 6)
+    assert resolution_splits(*arguments, round_intermediate=True).overall == round(0.33 / 2, 2)
+
+
 def test_published_averages_follow_from_their_parts(shared):
     with (shared / "reference" / "visogender_resolution.csv").open() as file:
         for row in csv.DictReader(file):

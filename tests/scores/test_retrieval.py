@@ -121,6 +121,11 @@ def test_equal_similarities_are_ranked_by_image_order_in_long_rows():
         assert ranked.tolist() == sorted(range(len(row)), key=lambda i: (-row[i], i))
 
 
+def test_zero_and_minus_zero_are_a_tie():
+    rows = np.array([[-0.0, 0.0, -0.0, -1.0, 1.0]], dtype=np.float32)
+    assert rank(rows)[0].tolist() == [4, 0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(("empty", "woman"), [("clip", math.log(0.5 / 0.5)), ("neg_inf", -math.inf)])
 def test_an_empty_group_follows_the_convention(empty, woman):
     found = retrieval_scores([[0.9, 0.8, 0.1, 0.0]], ["man", "man", "woman", "woman"], k=2, empty=empty)

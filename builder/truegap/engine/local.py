@@ -19,6 +19,17 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_workers(workers: int) -> int:
+    """The number of workers, if it is one.
+
+    Raises:
+        UserError: It is not positive.
+    """
+    if workers < 1:
+        raise UserError(f"--workers {workers}: give a number of processes, at least 1")
+    return workers
+
+
 def run_tasks(function: Callable[[Task], Result], tasks: Sequence[Task], *, workers: int) -> Iterator[Result]:
     """Runs a function over tasks and yields each result as it comes, in no particular order.
 
@@ -33,8 +44,7 @@ def run_tasks(function: Callable[[Task], Result], tasks: Sequence[Task], *, work
     Raises:
         UserError: The number of workers is not positive, or a worker died (killed, or out of memory).
     """
-    if workers < 1:
-        raise UserError(f"--workers {workers}: give a number of processes, at least 1")
+    check_workers(workers)
     if workers == 1 or len(tasks) <= 1:
         yield from map(function, tasks)
         return

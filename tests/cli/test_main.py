@@ -1,0 +1,102 @@
+"""The command as a person runs it: exit status, one line, help."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from truegap.cli.progress import progress
+
+TRUEGAP = [sys.executable, "-c", "from truegap.cli import main; main()"]
+
+
+def truegap(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([*TRUEGAP, *arguments], capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["build", "imagenet", "--out", "x"], "unknown benchmark 'imagenet': use one of coco-gender"),
+        (["build", "coco-gender", "--out", "x"], "coco-gender needs --source DIR"),
+        (["build", "synthetic", "--out", "x", "--encoding", "gif"], "unknown encoding 'gif'"),
+        (["build", "synthetic", "--out", "x", "--configs", "blurry"], "unknown config blurry: use some of original"),
+        (["build", "synthetic", "--out", "x", "--strong-gap", "12"], "strong_gap=12: use one of 10, 20"),
+        (["build", "synthetic", "--out", "x", "--rho", "background"], "--rho background: give features and numbers"),
+        (["build", "synthetic", "--out", "x", "--workers", "0", "--limit", "2"], "--workers 0"),
+        (["evaluate", "--model", "m", "--benchmark", "nowhere"], "nowhere is neither a folder nor"),
+        (
+            ["evaluate", "--model", "m", "--benchmark", "b", "--protocol", "quiz"],
+            "unknown protocol 'quiz': use retrieval",
+        ),
+        (["evaluate", "--model", "m", "--benchmark", "b", "--k", "five"], "--k five: give whole numbers"),
+        (["evaluate", "--model", "m", "--benchmark", "b", "--prompts", "mine"], "prompts 'mine': neither one of"),
+        (["report", "nowhere", "--out", "x"], "nowhere"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_2(tmp_path, arguments, message):
+    done = truegap(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.startswith("truegap: ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_in_the_command_line_exit_2():
+    assert truegap("build").returncode == 2
+    assert truegap("evaluate", "--model").returncode == 2
+    assert truegap("nonsense").returncode == 2
+
+
+@pytest.mark.parametrize("verb", ["demo", "build", "evaluate", "report", "leaderboard"])
+def test_help_has_examples(verb):
+    done = truegap(verb, "--help", env={**os.environ, "COLUMNS": "120"})
+    assert done.returncode == 0
+    assert f"truegap {verb}" in re.sub(r"\s+", " ", done.stdout).replace("Usage: truegap", "")
+
+
+def test_version():
+    assert truegap("--version").stdout.startswith("truegap 0.")
+
+
+def test_help_loads_no_heavy_library():
+    code = (
+        "import sys; from truegap.cli.app import app; print({'torch', 'datasets', 'cv2', 'gradio'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
+
+
+@pytest.mark.slow
+def test_interrupted_build_exits_130_and_goes_on(tmp_path):
+    command = ["build", "synthetic", "--out", str(tmp_path / "b"), "--limit", "600", "--workers", "1"]
+    running = subprocess.Popen([*TRUEGAP, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 90
+    while not list(tmp_path.glob("b.partial/shards/0*/shard.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "the same command goes on from here" in said
+    assert not (tmp_path / "b").exists()
+    assert (tmp_path / "b.partial/shards/00000/shard.json").exists()
+    done = truegap(*command)
+    assert done.returncode == 0
+    assert "original                 600     300     300" in done.stdout
+    again = truegap(*command)
+    assert "finished already: nothing to do" in again.stderr
+
+
+def test_progress_in_a_log_is_a_few_lines(capsys):
+    with progress("counting", 1000) as advance:
+        for _ in range(1000):
+            advance(1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "counting: 1000 of 1000"
+    assert len(lines) <= 5
