@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,13 +122,19 @@ def _finish(folders: list[Path], out: Path) -> None:
     page, _ = write_report(runs, out / "report")
     typer.echo("\n" + "\n".join(found(run) for run in runs))
     typer.echo(f"\n{conclusion(runs)}")
+    command = _command()
     typer.echo(
         f"\nThe table and what it means: {page}\n"
         "Next:\n"
-        f"  truegap leaderboard serve --store {out / 'leaderboard'}\n"
-        "  truegap build coco-gender --source /data/coco --out coco-gender\n"
-        "  truegap evaluate --model openai/clip-vit-base-patch32 --benchmark coco-gender"
+        f"  {command} leaderboard serve --store {out / 'leaderboard'}\n"
+        f"  {command} build coco-gender --source /data/coco --out coco-gender\n"
+        f"  {command} evaluate --model openai/clip-vit-base-patch32 --benchmark coco-gender"
     )
+
+
+def _command() -> str:
+    """What to type for `truegap` here: in a checkout it is not on the path."""
+    return "truegap" if shutil.which("truegap") else sys.argv[0]
 
 
 def found(run: Run) -> str:
