@@ -13,6 +13,8 @@ GENDERS = ("woman", "man")
 
 Gender = Literal["woman", "man"]
 
+Split = Literal["train", "validation", "test"]
+
 
 class Feature(StrEnum):
     """What a perturbation changes (Hirota et al. 2025, section 3)."""
@@ -44,12 +46,15 @@ class Region:
         label: Category name, such as `person` or `dining table`.
         box: `(x, y, width, height)` in pixels of the upright image.
         mask: COCO's compressed run-length counts for an image of the example's size, or None.
+        origin: Who drew it: `annotation`, or the detections file or model with revision and threshold; after `; mask: `
+            who drew the mask, if it was somebody else.
     """
 
     id: int
     label: str
     box: Box
     mask: str | None = None
+    origin: str = "annotation"
 
 
 class ImageRef(Protocol):
@@ -95,12 +100,14 @@ class Example:
         gender: Perceived presentation of the person shown.
         image: Where the encoded image comes from.
         size: `(height, width)` of the upright image as annotated; masks have this size.
-        persons: Everybody in the picture, the labelled person first where that is known.
+        persons: Everybody in the picture, the labelled person first where that is known; empty where the source has no
+            boxes, until somebody detects them.
         objects: Everything else that is annotated or was detected.
         source: Where the image stands in its archive, such as `val2014/COCO_val2014_000000000139.jpg`.
         license: Short name of the image's licence, such as `CC BY 2.0`.
         attribution: Where the image was published (URL), or its author; may be empty.
         extra: Columns that only this benchmark has.
+        split: Which part of the benchmark the image is in; all but those made for training have `test` alone.
     """
 
     image_id: str
@@ -113,6 +120,7 @@ class Example:
     license: str = "unknown"
     attribution: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+    split: Split = "test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +174,10 @@ class Perturbation:
         object_ids: Ids of the blacked-out objects, in the order in which they were drawn.
         n_objects: How many objects could have been drawn.
         options: The conventions that were not at their default, such as `shape=mask`.
+        benchmark: The benchmark's name, part of the random key.
+        boxes: Where the rectangles of an object placebo were placed.
+        overlapping: How many of them found no place off objects and persons.
+        donor: Id of the image whose background was taken.
     """
 
     feature: str
@@ -176,8 +188,21 @@ class Perturbation:
     object_ids: tuple[int, ...] | None = None
     n_objects: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    benchmark: str = ""
+    boxes: tuple[Box, ...] | None = None
+    overlapping: int | None = None
+    donor: str | None = None
 
 
 CONTROLS = ("original", "control", "control-hsv")
 CONFIGS = (*CONTROLS, *(f"{feature}-{strength}" for feature in Feature for strength in Strength))
 """The fifteen configs of every benchmark, in the order in which they are built and shown."""
+
+PLACEBO = "object-placebo"
+SWAP = "background-swap"
+EXTRA_CONFIGS = (
+    "person-removed",
+    *(f"{PLACEBO}-{strength}" for strength in Strength),
+    *(f"{SWAP}-{arm}" for arm in ("same", "cross")),
+)
+"""Controls that no paper has, built on request."""

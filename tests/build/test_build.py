@@ -268,3 +268,13 @@ def test_unreadable_manifest_names_the_file(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps({"benchmark": 3}))
     with pytest.raises(UserError, match=r"manifest.json: benchmark: "):
         read_manifest(tmp_path)
+
+
+def test_another_build_under_the_same_name_is_read_as_itself(tmp_path):
+    # given two benchmarks in folders of one name; then neither is read from the other's cache
+    from datasets import load_dataset
+
+    for place, n in (("one", 2), ("two", 4)):
+        (tmp_path / place).mkdir()
+        build(Plan("synthetic", "1.0.0", selection(n), ("original", "control")), tmp_path / place / "b")
+        assert len(load_dataset(str(tmp_path / place / "b"), "control", split="test")) == n

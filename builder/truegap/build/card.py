@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from truegap.schema import CONFIGS
+from truegap.schema import CONFIGS, EXTRA_CONFIGS, PLACEBO, SWAP
 
 if TYPE_CHECKING:
     from truegap.build.manifest import Manifest
@@ -31,6 +31,13 @@ bytes; the others are stored as {{ manifest.encoder["encoding"] }} ({{ manifest.
 decoded and re-encoded only, `control-hsv` goes through 8-bit HSV and back: their effect is the noise floor.
 The rest follow Hirota et al. (2025): a hue or value shift (`color`, `lighting`), a share of the objects blacked out
 (`object`), everything outside the persons blurred (`background`), each weak, middle and strong.
+{%- if "person-removed" in manifest.configs %}
+`person-removed` blacks the persons out: a gap that stays is made by the context.{% endif %}
+{%- if placebos %}
+`object-placebo-*` put the rectangles of `object-*` where nothing is: damage without meaning.{% endif %}
+{%- if swaps %}
+`background-swap-same` and `-cross` put the persons in front of the background of another picture, of the same
+gender and of the other.{% endif %}
 
 | config | images | women | men | objects blacked out | sha256 |
 |---|---|---|---|---|---|
@@ -48,7 +55,8 @@ The rest follow Hirota et al. (2025): a hue or value shift (`color`, `lighting`)
 | `height`, `width` | of the upright image, in pixels |
 | `person_boxes` | `[x, y, width, height]` in pixels, one per person |
 | `person_masks` | COCO run-length counts, one per person; null where the box stands in |
-| `objects` | everything that could be blacked out: id, label, box, mask |
+| `person_origins` | who drew each person: `annotation`, or the model or file with revision and threshold |
+| `objects` | everything that could be blacked out: id, label, box, mask, origin |
 | `perturbation` | what was drawn: shift, radius, object ids, seed, options; `truegap.redo` does it again |
 | `source`, `license`, `attribution` | where the image comes from and under which terms |
 {% for name in extra -%}
@@ -106,12 +114,20 @@ def card(plan: Plan, manifest: Manifest) -> str:
     template = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True).from_string(_BODY)  # noqa: S701
     extra = sorted({name for example in plan.selection.examples for name in example.extra})
     front = yaml.safe_dump(_front_matter(spec, manifest), sort_keys=False, allow_unicode=True)
-    body = template.render(spec=spec, manifest=manifest, extra=extra, sections=load_card(plan.benchmark))
+    placebos, swaps = (any(name.startswith(kind) for name in manifest.configs) for kind in (PLACEBO, SWAP))
+    body = template.render(
+        spec=spec,
+        manifest=manifest,
+        extra=extra,
+        placebos=placebos,
+        swaps=swaps,
+        sections=load_card(plan.benchmark),
+    )
     return f"---\n{front}---\n{body}"
 
 
 def _front_matter(spec: Any, manifest: Manifest) -> dict[str, Any]:
-    names = [config for config in CONFIGS if config in manifest.configs]
+    names = [config for config in (*CONFIGS, *EXTRA_CONFIGS) if config in manifest.configs]
     return {
         "pretty_name": spec.title,
         "license": spec.license,
@@ -119,7 +135,13 @@ def _front_matter(spec: Any, manifest: Manifest) -> dict[str, Any]:
         "task_categories": spec.task_categories,
         "tags": spec.tags,
         "configs": [
-            {"config_name": name, "data_files": [{"split": "test", "path": f"data/{name}/test-*.parquet"}]}
+            # `datasets` keys its cache of a local folder by the folder's name and these lines, not by its files: the
+            # content has to be among them, or another build under the same name would be read as this one.
+            {
+                "config_name": name,
+                "description": manifest.configs[name].sha256,
+                "data_files": [{"split": "test", "path": f"data/{name}/test-*.parquet"}],
+            }
             | ({"default": True} if name == "original" else {})
             for name in names
         ],

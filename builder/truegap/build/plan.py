@@ -14,7 +14,7 @@ from truegap.build.rows import fields_of
 from truegap.errors import UserError
 from truegap.perturbations import Options
 from truegap.perturbations.keys import Key
-from truegap.schema import CONFIGS, GENDERS, Example, FilterStep, Selection
+from truegap.schema import CONFIGS, EXTRA_CONFIGS, GENDERS, Example, FilterStep, Selection
 
 SHARD_SIZE = 256
 """Images per shard: the unit of work, of resuming, and of the files; about a minute of building."""
@@ -73,15 +73,24 @@ class Plan:
         return digest.hexdigest()
 
 
+GROUPS = {"standard": CONFIGS, "extra": EXTRA_CONFIGS}
+"""Names that stand for several configs."""
+
+
 def choose_configs(names: Sequence[str] | None) -> tuple[str, ...]:
-    """The named configs in their usual order; all of them if none is named.
+    """The named configs in their usual order; the fifteen if none is named.
+
+    Args:
+        names: Configs, or `standard` (the fifteen) and `extra` (the controls on request).
 
     Raises:
         UserError: A name is unknown.
     """
-    if unknown := sorted(set(names or ()) - set(CONFIGS)):
-        raise UserError(f"unknown config {', '.join(unknown)}: use some of {', '.join(CONFIGS)}")
-    return tuple(config for config in CONFIGS if not names or config in names)
+    chosen = {config for name in names or ("standard",) for config in GROUPS.get(name, (name,))}
+    known = (*CONFIGS, *EXTRA_CONFIGS)
+    if unknown := sorted(chosen - set(known)):
+        raise UserError(f"unknown config {', '.join(unknown)}: use some of {', '.join((*GROUPS, *known))}")
+    return tuple(config for config in known if config in chosen)
 
 
 def limit(selection: Selection, count: int, *, benchmark: str, seed: int) -> Selection:

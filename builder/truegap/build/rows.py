@@ -71,7 +71,16 @@ def columns(extra: Mapping[str, Any]) -> Any:
             "width": Value("int32"),
             "person_boxes": List(box),
             "person_masks": List(Value("string")),
-            "objects": List({"id": Value("int64"), "label": Value("string"), "box": box, "mask": Value("string")}),
+            "person_origins": List(Value("string")),
+            "objects": List(
+                {
+                    "id": Value("int64"),
+                    "label": Value("string"),
+                    "box": box,
+                    "mask": Value("string"),
+                    "origin": Value("string"),
+                }
+            ),
             "perturbation": {
                 "feature": Value("string"),
                 "strength": Value("string"),
@@ -81,6 +90,10 @@ def columns(extra: Mapping[str, Any]) -> Any:
                 "object_ids": List(Value("int64")),
                 "n_objects": Value("int32"),
                 "options": Value("string"),
+                "benchmark": Value("string"),
+                "boxes": List(box),
+                "overlapping": Value("int32"),
+                "donor": Value("string"),
             },
             "source": Value("string"),
             "license": Value("string"),
@@ -99,8 +112,15 @@ def fields_of(example: Example) -> dict[str, Any]:
         "width": example.size[1],
         "person_boxes": [list(map(float, each.box)) for each in example.persons],
         "person_masks": [each.mask for each in example.persons],
+        "person_origins": [each.origin for each in example.persons],
         "objects": [
-            {"id": each.id, "label": each.label, "box": list(map(float, each.box)), "mask": each.mask}
+            {
+                "id": each.id,
+                "label": each.label,
+                "box": list(map(float, each.box)),
+                "mask": each.mask,
+                "origin": each.origin,
+            }
             for each in example.objects
         ],
         "source": example.source,
@@ -121,19 +141,37 @@ def perturbation_field(drawn: Perturbation) -> dict[str, Any]:
         "object_ids": None if drawn.object_ids is None else list(drawn.object_ids),
         "n_objects": drawn.n_objects,
         "options": json.dumps(dict(drawn.options), sort_keys=True),
+        "benchmark": drawn.benchmark,
+        "boxes": None if drawn.boxes is None else [list(box) for box in drawn.boxes],
+        "overlapping": drawn.overlapping,
+        "donor": drawn.donor,
     }
 
 
 def perturbation_of(field: Mapping[str, Any]) -> Perturbation:
     """The inverse of `perturbation_field`."""
-    object_ids = field["object_ids"]
+    ids, boxes = field["object_ids"], field["boxes"]
     return Perturbation(
-        **{**field, "object_ids": None if object_ids is None else tuple(object_ids)}
-        | {"options": json.loads(field["options"] or "{}")}
+        **dict(field)
+        | {
+            "object_ids": None if ids is None else tuple(ids),
+            "boxes": None if boxes is None else tuple(tuple(box) for box in boxes),
+            "options": json.loads(field["options"] or "{}"),
+        }
     )
 
 
-def redo_row(original: Mapping[str, Any], row: Mapping[str, Any]) -> Image.Image:
+def row_regions(row: Mapping[str, Any], *, with_masks: bool = False) -> Regions:
+    """The regions of a row of any config, ready for `truegap.redo`."""
+    boxes = zip(row["person_boxes"], row["person_masks"], strict=True)
+    persons = tuple(Region(n, "person", tuple(box), mask) for n, (box, mask) in enumerate(boxes))
+    objects = tuple(Region(each["id"], each["label"], tuple(each["box"]), each["mask"]) for each in row["objects"])
+    return regions_of(persons, objects, (row["height"], row["width"]), with_masks=with_masks)
+
+
+def redo_row(
+    original: Mapping[str, Any], row: Mapping[str, Any], donor: Mapping[str, Any] | None = None
+) -> Image.Image:
     """Redoes a row's perturbation from the same image's row of config `original`.
 
     What comes back are the pixels before encoding: equal to the row's image in a lossless build, and within
@@ -142,27 +180,26 @@ def redo_row(original: Mapping[str, Any], row: Mapping[str, Any]) -> Image.Image
     Args:
         original: The row of config `original`, its image decoded.
         row: A row of the same image in any config.
+        donor: For a background swap, the row of config `original` of the image `row["perturbation"]["donor"]`.
 
     Raises:
-        ValueError: The rows are of different images.
+        ValueError: The rows are of different images, or the donor is missing.
     """
     if original["image_id"] != row["image_id"]:
         raise ValueError(
             f"rows are of images {original['image_id']!r} and {row['image_id']!r}: pass the same image's rows"
         )
     drawn = perturbation_of(row["perturbation"])
-    boxes = zip(original["person_boxes"], original["person_masks"], strict=True)
-    persons = tuple(Region(n, "person", tuple(box), mask) for n, (box, mask) in enumerate(boxes))
-    objects = tuple(Region(each["id"], each["label"], tuple(each["box"]), each["mask"]) for each in original["objects"])
-    size = (original["height"], original["width"])
-    regions = regions_of(persons, objects, size, with_masks=drawn.options.get("shape") == "mask")
+    regions = row_regions(original, with_masks=drawn.options.get("shape") == "mask")
     image: Image.Image = original["image"]
+    pixels_and_mask = (np.asarray(donor["image"].convert("RGB")), row_regions(donor).person_mask) if donor else None
     return redo(
         image,
         drawn,
         person_mask=regions.person_mask,
         objects=regions.objects,
         object_masks=regions.object_masks,
+        donor=pixels_and_mask,
     )
 
 

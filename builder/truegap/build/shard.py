@@ -7,15 +7,20 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from truegap.build.draws import Donors, donor_key, draw_config, effect
 from truegap.build.images import Encoder, UnusableImageError, decode
 from truegap.build.manifest import write_json
-from truegap.build.rows import columns, fields_of, perturbation_field, regions_of, row_hash
-from truegap.perturbations import Options, draw, redo_all
-from truegap.schema import CONTROLS, Example, Perturbation
+from truegap.build.rows import Regions, columns, fields_of, perturbation_field, regions_of, row_hash
+from truegap.perturbations import Options, redo_all
+from truegap.perturbations.hsv import Pixels
+from truegap.schema import SWAP, Example, Perturbation
 
 ROW_GROUP = 32
 """Rows that wait in memory per config before they are written."""
@@ -46,6 +51,7 @@ class ShardTask:
         options: Of the perturbations.
         encoder: How images are stored.
         extra: Arrow types of the columns that this benchmark adds, by name, as `datasets` features.
+        donors: Images whose background may be taken, for background swaps.
     """
 
     folder: Path
@@ -56,6 +62,7 @@ class ShardTask:
     options: Options
     encoder: Encoder
     extra: Mapping[str, Any]
+    donors: Donors = field(default_factory=dict)
 
 
 def build_shard(task: ShardTask) -> dict[str, Any]:
@@ -137,6 +144,38 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
 
 def _rows(task: ShardTask, example: Example) -> Iterator[tuple[str, bytes, Perturbation]]:
     """Config, encoded image and what was drawn, for every config of one image."""
+    source, pixels, regions = _opened(example, with_masks=task.options.shape == "mask")
+    donors = {config: _donor(task, config, example) for config in task.configs if config.startswith(SWAP)}
+    drawn = {
+        config: draw_config(
+            config,
+            example,
+            regions,
+            benchmark=task.benchmark,
+            seed=task.seed,
+            options=task.options,
+            donor=donors[config][0] if config in donors else None,
+        )
+        for config in task.configs
+    }
+    # What comes out equal is computed and encoded once: no object drawn, a shift of 0, the same objects twice.
+    effects = {config: effect(perturbation) for config, perturbation in drawn.items()}
+    distinct = {effects[config]: perturbation for config, perturbation in drawn.items() if config != "original"}
+    changed = redo_all(
+        pixels,
+        list(distinct.values()),
+        person_mask=regions.person_mask,
+        objects=regions.objects,
+        object_masks=regions.object_masks,
+        donors=dict(donors.values()),
+    )
+    encoded = {effect: task.encoder.encode(image) for effect, image in zip(distinct, changed, strict=True)}
+    for config, perturbation in drawn.items():
+        yield config, source if config == "original" else encoded[effects[config]], perturbation
+
+
+def _opened(example: Example, *, with_masks: bool = False) -> tuple[bytes, Pixels, Regions]:
+    """An image's bytes, pixels and regions."""
     try:
         source = example.image.read()
     except OSError as error:
@@ -145,46 +184,15 @@ def _rows(task: ShardTask, example: Example) -> Iterator[tuple[str, bytes, Pertu
     if pixels.shape[:2] != example.size:
         # Masks and boxes would not lie where they belong.
         raise UnusableImageError("size of the image differs from its annotation")
-    regions = regions_of(example.persons, example.objects, example.size, with_masks=task.options.shape == "mask")
-    drawn = {
-        config: drawn_for(config, example, benchmark=task.benchmark, seed=task.seed, options=task.options)
-        for config in task.configs
-    }
-    # What comes out equal is computed and encoded once: no object drawn, a shift of 0, the same objects twice.
-    effects = {config: _effect(perturbation) for config, perturbation in drawn.items()}
-    distinct = {effect: drawn[config] for config, effect in effects.items() if config != "original"}
-    changed = redo_all(
-        pixels,
-        list(distinct.values()),
-        person_mask=regions.person_mask,
-        objects=regions.objects,
-        object_masks=regions.object_masks,
-    )
-    encoded = {effect: task.encoder.encode(image) for effect, image in zip(distinct, changed, strict=True)}
-    for config, perturbation in drawn.items():
-        yield config, source if config == "original" else encoded[effects[config]], perturbation
+    return source, pixels, regions_of(example.persons, example.objects, example.size, with_masks=with_masks)
 
 
-def _effect(drawn: Perturbation) -> tuple[object, ...]:
-    """What decides the pixels of a perturbation: equal effects give equal images."""
-    if drawn.feature == "object":
-        return ("object", frozenset(drawn.object_ids)) if drawn.object_ids else ("control", None)
-    if drawn.feature in ("color", "lighting"):
-        return (drawn.feature, drawn.shift) if drawn.shift else ("control-hsv", None)
-    return (drawn.feature, drawn.radius)
-
-
-def drawn_for(config: str, example: Example, *, benchmark: str, seed: int, options: Options) -> Perturbation:
-    """What a config does to an example."""
-    if config in CONTROLS:
-        return Perturbation(feature="none" if config == "original" else config, seed=seed)
-    feature, strength = config.split("-")
-    return draw(
-        feature,
-        strength,
-        benchmark=benchmark,
-        image_id=example.image_id,
-        seed=seed,
-        objects=example.objects,
-        options=options,
-    )
+def _donor(task: ShardTask, config: str, example: Example) -> tuple[str, tuple[Pixels, NDArray[np.bool_]]]:
+    """Id, pixels and person mask of the first usable image whose background may be taken."""
+    for candidate in task.donors[donor_key(config, example.image_id)]:
+        try:
+            _, pixels, regions = _opened(candidate)
+        except UnusableImageError:
+            continue
+        return candidate.image_id, (pixels, regions.person_mask)
+    raise UnusableImageError("no image to take a background from")

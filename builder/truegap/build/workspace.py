@@ -13,6 +13,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from truegap.build.card import card
+from truegap.build.draws import choose_donors
 from truegap.build.manifest import FILE, ConfigSummary, Manifest, Rows, Step, read_manifest, write_json
 from truegap.build.plan import Plan
 from truegap.build.shard import SUMMARY, ShardTask
@@ -95,6 +96,13 @@ class Workspace:
                 options=self.plan.options,
                 encoder=self.plan.encoder,
                 extra=extra,
+                donors=choose_donors(
+                    examples,
+                    self.plan.configs,
+                    benchmark=self.plan.benchmark,
+                    seed=self.plan.seed,
+                    among=self.plan.selection.examples,
+                ),
             )
             for number, examples in enumerate(self.plan.shards)
         ]
@@ -178,7 +186,7 @@ def _summary(
 
     lines = "".join(f"{image_id} {digest}\n" for image_id, digest in zip(image_ids, hashes, strict=True))
     objects, drawn = (sum(summary["objects"][config][i] for summary in summaries) for i in (0, 1))
-    is_object = config.startswith("object-")
+    is_object = config.startswith("object-")  # the placebos too: they mean the same objects
     return ConfigSummary(
         rows=len(image_ids),
         woman=counts["woman"],

@@ -62,6 +62,24 @@ def black_out(image: Pixels, shapes: Sequence[Box | NDArray[np.bool_]], person: 
     return blacked
 
 
+def remove_person(image: Pixels, person: NDArray[np.bool_], *, removal: str = "mask") -> Pixels:
+    """Blacks out the persons: a gap that stays when nobody is in the picture is made by the context.
+
+    Args:
+        image: RGB, (H, W, 3).
+        person: (H, W), True where a person is.
+        removal: `mask` (the outline stays visible) or `box` (the rectangle around all persons).
+
+    Returns:
+        A new array of the same shape.
+    """
+    if removal == "mask" or not person.any():
+        return black_out(image, [person], None)
+    rows, columns = np.flatnonzero(person.any(axis=1)), np.flatnonzero(person.any(axis=0))
+    box = (columns[0], rows[0], columns[-1] + 1 - columns[0], rows[-1] + 1 - rows[0])
+    return black_out(image, [box], None)
+
+
 def pixel_bounds(box: Box) -> tuple[int, int, int, int]:
     """Left, top, right, bottom of the pixels that a box touches, the last two exclusive.
 

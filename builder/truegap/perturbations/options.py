@@ -20,6 +20,8 @@ class Options:
         protect_person: Whether pixels of persons stay when an object is blacked out.
         bleed: `paste` blurs the picture and pastes the persons back, which leaves a halo of them;
             `none` blurs the background alone, so that no pixel of a person leaks out.
+        removal: What is blacked out of the persons in `person-removed`: their `mask`, whose outline stays visible,
+            or the `box` around it.
     """
 
     strong_gap: Literal[10, 20] = 10
@@ -27,6 +29,7 @@ class Options:
     shape: Literal["box", "mask"] = "box"
     protect_person: bool = True
     bleed: Literal["paste", "none"] = "paste"
+    removal: Literal["mask", "box"] = "mask"
 
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED.items():

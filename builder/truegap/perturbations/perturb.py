@@ -15,10 +15,12 @@ from truegap.perturbations.color import hue_shift
 from truegap.perturbations.hsv import Change, Pixels, in_hsv
 from truegap.perturbations.keys import Key
 from truegap.perturbations.lighting import value_shift
-from truegap.perturbations.objects import black_out, draw_objects
+from truegap.perturbations.objects import black_out, draw_objects, remove_person
 from truegap.perturbations.options import Options
+from truegap.perturbations.placebo import place_rectangles
 from truegap.perturbations.shifts import draw_shift
-from truegap.schema import Feature, Perturbation, Region, Strength
+from truegap.perturbations.swap import swap_background
+from truegap.schema import PLACEBO, Feature, Perturbation, Region, Strength
 
 ImageT = TypeVar("ImageT", NDArray[np.uint8], Image.Image)
 
@@ -58,7 +60,7 @@ def draw(
     feature, strength = _known(feature, Feature), _known(strength, Strength)
     options = options or Options()
     key = Key(benchmark, image_id, feature, seed)
-    drawn = Perturbation(feature=feature, strength=strength, seed=seed, options=options.changed())
+    drawn = Perturbation(feature, strength, seed, options=options.changed(), benchmark=benchmark)
     match feature:
         case Feature.COLOR | Feature.LIGHTING:
             return replace(drawn, shift=draw_shift(key, strength, options))
@@ -71,6 +73,39 @@ def draw(
             return replace(drawn, object_ids=draw_objects(key, strength, ids, options), n_objects=len(ids))
 
 
+def draw_placebo(
+    strength: str,
+    person_mask: Mask,
+    *,
+    benchmark: str = "",
+    image_id: str = "",
+    seed: int = 0,
+    objects: Sequence[Region] = (),
+    options: Options | None = None,
+) -> Perturbation:
+    """Draws the placebo of `object`: rectangles of the sizes that it would black out, placed where nothing is.
+
+    Args:
+        strength: `weak`, `middle` or `strong`.
+        person_mask: (H, W), True where a person is.
+        benchmark: As for `draw`.
+        image_id: As for `draw`.
+        seed: As for `draw`.
+        objects: As for `draw`.
+        options: As for `draw`.
+
+    Returns:
+        What was drawn: the objects that are meant, where their rectangles went, and how many found no free place.
+    """
+    meant = draw(
+        "object", strength, benchmark=benchmark, image_id=image_id, seed=seed, objects=objects, options=options
+    )
+    by_id = {region.id: region for region in objects}
+    key = Key(benchmark, image_id, Feature.OBJECT, seed)
+    boxes, overlapping = place_rectangles(key, [by_id[each] for each in meant.object_ids or ()], objects, person_mask)
+    return replace(meant, feature=PLACEBO, boxes=boxes, overlapping=overlapping)
+
+
 def redo(
     image: ImageT,
     perturbation: Perturbation,
@@ -78,6 +113,7 @@ def redo(
     person_mask: Mask | None = None,
     objects: Sequence[Region] = (),
     object_masks: Mapping[int, Mask] | None = None,
+    donor: tuple[Pixels, Mask] | None = None,
 ) -> ImageT:
     """Applies what was drawn.
 
@@ -87,6 +123,7 @@ def redo(
         person_mask: (H, W), True where a person is. `background` needs it; `object` leaves those pixels as they are.
         objects: The image's objects; those in `perturbation.object_ids` are blacked out.
         object_masks: Masks (H, W) by object id for `shape="mask"`; an object without one is blacked out by its box.
+        donor: RGB array and person mask of the image `perturbation.donor`; `background-swap` needs it.
 
     Returns:
         A new image of the same type and size.
@@ -101,7 +138,10 @@ def redo(
         pixels = image
     else:
         raise TypeError(f"image is {_kind(image)}: give a PIL image or a uint8 RGB array (height, width, 3)")
-    changed = redo_all(pixels, [perturbation], person_mask=person_mask, objects=objects, object_masks=object_masks)[0]
+    donors = {} if donor is None or perturbation.donor is None else {perturbation.donor: donor}
+    changed = redo_all(
+        pixels, [perturbation], person_mask=person_mask, objects=objects, object_masks=object_masks, donors=donors
+    )[0]
     return changed if isinstance(image, np.ndarray) else Image.fromarray(changed)
 
 
@@ -112,6 +152,7 @@ def redo_all(
     person_mask: Mask | None = None,
     objects: Sequence[Region] = (),
     object_masks: Mapping[int, Mask] | None = None,
+    donors: Mapping[str, tuple[Pixels, Mask]] | None = None,
 ) -> list[Pixels]:
     """Applies several perturbations, each to the image as it is; what they have in common is done once.
 
@@ -121,6 +162,7 @@ def redo_all(
         person_mask: As for `redo`.
         objects: As for `redo`.
         object_masks: As for `redo`.
+        donors: RGB array and person mask by image id, for `background-swap`.
 
     Returns:
         A new array per perturbation.
@@ -137,7 +179,7 @@ def redo_all(
         places, hsv_changes = zip(*changes, strict=True)
         shifted = dict(zip(places, in_hsv(image, hsv_changes), strict=True))
     return [
-        shifted[place] if place in shifted else _apply(image, drawn, person_mask, objects, masks)
+        shifted[place] if place in shifted else _apply(image, drawn, person_mask, objects, masks, donors or {})
         for place, drawn in enumerate(perturbations)
     ]
 
@@ -213,15 +255,30 @@ def _apply(
     person: Mask | None,
     objects: Sequence[Region],
     object_masks: Mapping[int, Mask],
+    donors: Mapping[str, tuple[Pixels, Mask]],
 ) -> Pixels:
     options = Options.of(drawn.options)
-    if drawn.feature == Feature.BACKGROUND:
-        if person is None:
-            raise ValueError("background needs person_mask: without it the person would be blurred too")
-        return blur_background(image, drawn.radius or 0.0, person, bleed=options.bleed)
-    if drawn.feature == Feature.OBJECT:
-        return _black_out(image, drawn, person if options.protect_person else None, objects, object_masks, options)
+    protected = person if options.protect_person else None
+    match drawn.feature:
+        case Feature.BACKGROUND:
+            return blur_background(image, drawn.radius or 0.0, _needed(person, drawn), bleed=options.bleed)
+        case Feature.OBJECT:
+            return _black_out(image, drawn, protected, objects, object_masks, options)
+        case "object-placebo":
+            return black_out(image, drawn.boxes or (), protected)
+        case "person-removed":
+            return remove_person(image, _needed(person, drawn), removal=options.removal)
+        case "background-swap":
+            if drawn.donor is None or drawn.donor not in donors:
+                raise ValueError(f"background-swap needs the image {drawn.donor!r} and its person mask: pass donor")
+            return swap_background(image, _needed(person, drawn), *donors[drawn.donor])
     return image.copy()
+
+
+def _needed(person: Mask | None, drawn: Perturbation) -> Mask:
+    if person is None:
+        raise ValueError(f"{drawn.feature} needs person_mask: without it nobody knows where the person is")
+    return person
 
 
 def _black_out(
