@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from truegap import scores
+    from truegap.build.live import perturbed
     from truegap.errors import UserError
     from truegap.perturbations import perturb, redo
 
 __version__ = "0.1.0"
-__all__ = ["UserError", "__version__", "perturb", "redo", "scores"]
+__all__ = ["UserError", "__version__", "perturb", "perturbed", "redo", "scores"]
 
-_HOME = {"UserError": "truegap.errors", "perturb": "truegap.perturbations", "redo": "truegap.perturbations"}
+_HOME = {
+    "UserError": "truegap.errors",
+    "perturb": "truegap.perturbations",
+    "perturbed": "truegap.build.live",
+    "redo": "truegap.perturbations",
+}
 
 
 def __getattr__(name: str) -> Any:
