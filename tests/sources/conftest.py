@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from examples import encoded
+from truegap import sources
 
 
 class CocoFolder:
@@ -94,3 +99,57 @@ def coco(tmp_path: Path) -> CocoFolder:
 @pytest.fixture
 def coco_of(tmp_path: Path):
     return lambda split: CocoFolder(tmp_path, split)
+
+
+class Archive:
+    """Files of any archive, written by path below one folder."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+
+    def _place(self, name: str) -> Path:
+        """Where a file goes: never outside, whatever hostile name a test tries."""
+        path = (self.top / name).resolve()
+        assert path.is_relative_to(self.top.resolve()), f"{name} is outside of {self.top}: no test writes there"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def text(self, name: str, content: str, encoding: str = "utf-8") -> Path:
+        path = self._place(name)
+        path.write_bytes(content.encode(encoding))
+        return path
+
+    def json(self, name: str, content: Any) -> Path:
+        return self.text(name, json.dumps(content))
+
+    def table(self, name: str, rows: list[dict[str, Any]], delimiter: str = ",") -> Path:
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+        return self.text(name, stream.getvalue())
+
+    def photo(self, name: str, size: tuple[int, int] = (40, 60), fmt: str = "JPEG", **options: Any) -> Path:
+        path = self._place(name)
+        path.write_bytes(encoded(len(name), size, fmt, **options))
+        return path
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive(tmp_path)
+
+
+@pytest.fixture
+def outcome():
+    """Reads an archive: the selection, reasons by id, counts by step."""
+
+    def read(name: str, folder: Path, **options: Any):
+        selection = sources.read(name, folder, **options)
+        first = selection.steps[0]
+        # then every image of the archive is an example or has a reason
+        assert first.woman + first.man + first.other == len(selection.examples) + len(selection.dropped)
+        reasons = {drop.image_id: drop.reason for drop in selection.dropped}
+        return selection, reasons, {step.name: (step.woman, step.man, step.other) for step in selection.steps}
+
+    return read

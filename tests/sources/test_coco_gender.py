@@ -71,8 +71,8 @@ def test_every_step_is_counted_and_every_image_accounted_for(coco):
         "3": "captions name neither a woman nor a man",
         "4": "captions name a woman and a man",
         "5": "no caption",
-        "6": "2 persons in COCO",
-        "7": "0 persons in COCO",
+        "6": "several persons in COCO: 2",
+        "7": "no person in COCO",
         "8": "image file is absent: val2017/000000000008.jpg",
         "9": "a crowd of persons in COCO",
     }
@@ -138,9 +138,9 @@ def test_annotators_labels_and_both_filters_in_order(annotated):
         "104": "annotators: Unsure",
         "105": "annotators: Both",
         "107": "not in the annotators' table",
-        "102": "annotators looked at 2 persons",
+        "102": "annotators looked at several persons: 2",
         "106": "annotators' list of persons cannot be read",
-        "103": "2 persons in COCO",
+        "103": "several persons in COCO: 2",
     }
     # the options hold no path of this machine
     assert selection.options["labels_file"] == "labels.csv"
@@ -246,7 +246,7 @@ def test_the_benchmark_file_tells_the_same_filters_and_defaults():
     }
     for name in spec.filters:
         assert CocoGenderOptions(labels="annotators", labels_file="x", single_person=name).filters == (name,)
-    assert set(spec.labels) == {"captions", "annotators"}
+    assert set(spec.labels) == {"captions", "annotators", "balanced"}
 
 
 def test_tiny_coco_gives_what_a_count_by_hand_gives(shared):

@@ -127,7 +127,7 @@ def test_annotations_and_labels_without_an_image_entry_are_counted(coco):
 def test_a_person_that_cannot_be_used_drops_the_image_and_an_object_does_not(coco, changes, why):
     coco.photo(2, "A man.", persons=0, objects=0)
     broken = coco.annotate(2, 1, [1, 1, 3, 4], **changes)
-    assert dropped(coco) == {"2": f"person annotation {broken['id']}: {why}"}
+    assert dropped(coco) == {"2": f"a person cannot be used: annotation {broken['id']}: {why}"}
     # the same on an object
     broken["category_id"] = 44
     coco.annotate(2, 1, [1, 1, 3, 4])
@@ -145,8 +145,8 @@ def test_a_person_with_a_bad_id_or_the_id_of_another_drops_the_image(coco):
     coco.photo(2, "A man.", persons=0).annotate(2, 1, [1, 1, 3, 4], id="x")
     coco.photo(3, "A man.", persons=0).annotate(3, 1, [1, 1, 3, 4], id=coco.annotations[-1]["id"])
     assert dropped(coco) == {
-        "2": "person annotation without a whole-number id: annotation id is not a whole number",
-        "3": f"person annotation {coco.annotations[2]['id']}: annotation id stands twice",
+        "2": "a person cannot be used: annotation without a whole-number id: annotation id is not a whole number",
+        "3": f"a person cannot be used: annotation {coco.annotations[2]['id']}: annotation id stands twice",
     }
 
 

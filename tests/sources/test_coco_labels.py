@@ -130,10 +130,10 @@ def test_other_orders_and_missing_columns_are_accepted(tmp_path):
         (b"", "no table with the columns id and bb_gender"),
         (b"gender,skin,worker_id\nMale,1,3\n", "no table with the columns id and bb_gender"),
         (pickle.dumps([{"image_id": 1, "gender": [1, 0]}], protocol=0), "no table with the columns"),
-        (pickle.dumps([{"image_id": 1, "gender": [1, 0]}], protocol=5), "not a CSV file"),
+        (pickle.dumps([{"image_id": 1, "gender": [1, 0]}], protocol=5), "not a table"),
         ("id,bb_gender\n1,é\n".encode("latin-1"), "not UTF-8"),
         (b"id,bb_gender\n", "no row with an image id"),
-        (b'id,bb_gender\n1,"' + b"x" * 200_000, "not a CSV file"),
+        (b'id,bb_gender\n1,"' + b"x" * 200_000, "not a table"),
     ],
 )
 def test_what_is_no_table_is_one_line(tmp_path, content, message):

@@ -16,6 +16,13 @@ from truegap.sources.benchmark import BenchmarkSpec, load_benchmark, load_card
 
 _HOME = {
     "coco-gender": "truegap.sources.coco_gender",
+    "facet": "truegap.sources.facet",
+    "miap": "truegap.sources.miap",
+    "phase": "truegap.sources.phase",
+    "visogender": "truegap.sources.visogender",
+    "genderbias-vl": "truegap.sources.genderbias_vl",
+    "celeba-dialog": "truegap.sources.celeba_dialog",
+    "folder": "truegap.sources.folder",
 }
 
 NAMES = tuple(_HOME)

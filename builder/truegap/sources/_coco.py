@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter
 from collections.abc import Container
@@ -11,18 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from truegap.errors import UserError
-from truegap.regions.masks import MAX_PIXELS, Size
+from truegap.regions.masks import Size
 from truegap.schema import Dropped
 from truegap.sources._json import read_arrays
+from truegap.sources._values import NOT_PLAIN, address, is_plain, license_name, photo_size, whole
 
 PERSON = "person"
-
-_CREATIVE_COMMONS = re.compile(r"creativecommons\.org/licenses/(by(?:-nc|-nd|-sa)*)/(\d\.\d)")
-_OTHER_LICENSES = {
-    "creativecommons.org/publicdomain/zero/1.0": "CC0 1.0",
-    "flickr.com/commons/usage": "No known copyright restrictions",
-    "usa.gov/copyright": "United States Government Work",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +65,6 @@ class Instances:
     annotations: dict[int, list[Annotation]] = field(default_factory=dict)
     categories: dict[int, str] = field(default_factory=dict)
     repairs: Counter[str] = field(default_factory=Counter)
-
-
-def whole(value: Any) -> int | None:
-    """An id as a 64-bit integer: written as a number, as `9.001e11`, or as a string of digits; else None."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:  # noqa: PLR2004
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
 
 
 def read_instances(path: Path, split: str, wanted: Container[int]) -> Instances:
@@ -134,17 +118,6 @@ def read_instances(path: Path, split: str, wanted: Container[int]) -> Instances:
     return result
 
 
-def license_name(url: Any, name: Any) -> str:
-    r"""Short name of a licence, from the address in COCO's table (where `/` may be written `\/`) or else its name."""
-    address = url.replace("\\", "") if isinstance(url, str) else ""
-    if match := _CREATIVE_COMMONS.search(address):
-        return f"CC {match[1].upper()} {match[2]}"
-    for part, short in _OTHER_LICENSES.items():
-        if part in address:
-            return short
-    return name if isinstance(name, str) and 0 < len(name) <= 80 and name.isprintable() else "unknown"  # noqa: PLR2004
-
-
 def _take_photo(result: Instances, entry: Any, where: str, split: str, licenses: dict[int | None, str]) -> None:
     number = whole(entry.get("id")) if isinstance(entry, dict) else None
     if number is None:
@@ -152,34 +125,13 @@ def _take_photo(result: Instances, entry: Any, where: str, split: str, licenses:
     elif number in result.photos or number in result.unusable:
         result.nameless.append(Dropped(str(number), f"image id stands twice: {where} left out"))
     elif not is_plain(entry.get("file_name")):
-        result.unusable[number] = "file name is not that of a file in the folder of images"
-    elif (size := _size(entry)) is None:
+        result.unusable[number] = NOT_PLAIN
+    elif (size := photo_size(entry.get("height"), entry.get("width"))) is None:
         result.unusable[number] = "width and height are not those of a photograph"
     else:
         short = licenses.get(whole(entry.get("license")), "unknown")
-        published = _address(entry.get("flickr_url")) or _address(entry.get("coco_url"))
+        published = address(entry.get("flickr_url")) or address(entry.get("coco_url"))
         result.photos[number] = Photo(split, entry["file_name"], size, short, published)
-
-
-def is_plain(name: Any) -> bool:
-    """Whether a file name leads nowhere but into its folder."""
-    return (
-        isinstance(name, str)
-        and 0 < len(name) <= 255  # noqa: PLR2004
-        and name.isprintable()
-        and not set(name) & set("/\\:")
-        and name.strip(". ") != ""
-    )
-
-
-def _size(entry: dict[str, Any]) -> Size | None:
-    height, width = whole(entry.get("height")), whole(entry.get("width"))
-    return (height, width) if height and width and height * width <= MAX_PIXELS else None
-
-
-def _address(url: Any) -> str:
-    address = url.replace("\\", "") if isinstance(url, str) else ""
-    return address if re.fullmatch(r"https?://[^\s<>\"'`]{1,2000}", address) else ""
 
 
 def _packed(segmentation: Any) -> Any:

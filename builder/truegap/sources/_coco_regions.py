@@ -8,19 +8,10 @@ from typing import Any
 
 from truegap.regions import masks
 from truegap.regions.masks import MaskError, Size
-from truegap.schema import Box, Region
-from truegap.sources._coco import PERSON, Annotation, whole
-
-_CUT = 0.5
-"""Pixels by which a box may pass the border before it counts as cut; COCO rounds to hundredths."""
-
-
-_FAR = 1e9
-"""No coordinate is as large as this."""
-
-
-class Unusable(Exception):  # noqa: N818  # a signal from here to the source
-    """An image whose persons cannot be trusted; the message says why."""
+from truegap.schema import Region
+from truegap.sources._boxes import CUT, Unusable, clipped, segmentation
+from truegap.sources._coco import PERSON, Annotation
+from truegap.sources._values import whole
 
 
 def is_person(annotation: Annotation, categories: Mapping[int, str]) -> bool:
@@ -63,7 +54,7 @@ def split_regions(
                 objects[region.id] = region
         except MaskError as problem:
             if person:
-                raise Unusable(f"person annotation {_shown(annotation.id)}: {problem}") from None
+                raise Unusable(f"a person cannot be used: annotation {_shown(annotation.id)}: {problem}") from None
             mended[f"object left out: {problem}"] += 1
     if not persons:
         raise Unusable("no person annotation")
@@ -84,53 +75,17 @@ def _region(
     label = categories.get(annotation.category) if annotation.category is not None else None
     if label is None:
         raise MaskError("category is not in the table of categories")
-    box, cut = _clipped(annotation.box, size)
+    box, cut = clipped(annotation.box, size)
     mask = None
     try:
-        mask = _mask(annotation.segmentation, size)
+        mask = segmentation(annotation.segmentation, size)
     except MaskError as problem:
         if label == PERSON:
             raise
         mended[f"object kept with its box alone: {problem}"] += 1
     if cut:
-        mended["box cut at the border of the image"] += 1
+        mended[CUT] += 1
     return Region(number, label, box, mask)
-
-
-def _clipped(values: Any, size: Size) -> tuple[Box, bool]:
-    """The part of a box inside of the image, and whether that is clearly less than the box."""
-    if not isinstance(values, list) or len(values) != 4 or not all(_is_number(value) for value in values):  # noqa: PLR2004
-        raise MaskError("box is not four finite numbers")
-    x, y, width, height = map(float, values)
-    if width <= 0 or height <= 0:
-        raise MaskError("box has no area")
-    left, top = max(x, 0.0), max(y, 0.0)
-    right, bottom = min(x + width, float(size[1])), min(y + height, float(size[0]))
-    if right <= left or bottom <= top:
-        raise MaskError("box is outside of the image")
-    beyond = max(left - x, top - y, x + width - right, y + height - bottom)
-    # A box inside is kept to the last digit: x + width - x is not always width.
-    box = (left, top, right - left, bottom - top) if beyond > 0 else (x, y, width, height)
-    return box, beyond > _CUT
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in {int, float} and abs(value) < _FAR  # false for nan
-
-
-def _mask(segmentation: Any, size: Size) -> str:
-    """Polygons, runs as integers or compressed runs, as counts for an image of this size."""
-    if isinstance(segmentation, list) and segmentation:
-        return masks.from_polygons(segmentation, size)
-    if not isinstance(segmentation, dict):
-        raise MaskError("no segmentation")
-    if segmentation.get("size") != list(size):
-        raise MaskError("mask has another size than the image")
-    runs: Any = segmentation.get("counts")
-    counts = runs if isinstance(runs, str) else masks.from_uncompressed(runs, size)
-    if masks.area(counts, size) == 0:
-        raise MaskError("mask is empty")
-    return counts
 
 
 def _shown(number: Any) -> str:

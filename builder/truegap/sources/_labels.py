@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
 from truegap.schema import Gender
-from truegap.sources._coco import whole
 from truegap.sources._json import read_arrays
+from truegap.sources._pickles import read_pickled_list
+from truegap.sources._tables import cells, rows
+from truegap.sources._values import whole
 
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _ITEM = r"""(?:'[^'\\]*'|"[^"\\]*"|[\w.+-]+)"""
 _LIST = re.compile(rf"\s*\[\s*(?:{_ITEM}(?:\s*,\s*{_ITEM})*)?\s*\]\s*")
+_PICKLES = ("train.data", "val.data", "test.data")
 _GENDERS: dict[str, Gender] = {"female": "woman", "male": "man"}
 
 
@@ -58,6 +60,10 @@ class Labels:
     def of(self, image: int) -> Label:
         """The label of an image, or why it has none."""
         return self.by_image.get(image) or Label(None, self.absent)
+
+
+_MAN_WOMAN = {"[1, 0]": Label("man"), "[0, 1]": Label("woman")}
+"""How those files write a label."""
 
 
 def from_captions(paths: Iterable[Path], woman_words: Iterable[str], man_words: Iterable[str]) -> Labels:
@@ -112,15 +118,15 @@ def from_annotators(path: Path) -> Labels:
     labels: dict[int, Label] = {}
     repairs: Counter[str] = Counter()
     counts_persons = False
-    for row in _rows(path):
-        image = whole((row.get("id") or "").strip())
+    for row in rows(path, ["id", "bb_gender"]):
+        image = whole(row["id"])
         if image is None:
             repairs["row of the annotators' table without an image id left out"] += 1
             continue
         column = next((name for name in ("skin", "ratio") if name in row), None)
         counts_persons |= column is not None
-        persons = parse_list(row[column] or "") if column is not None else None
-        answer = (row.get("bb_gender") or "").strip().lower()
+        persons = parse_list(row[column]) if column is not None else None
+        answer = row["bb_gender"].lower()
         gender = _GENDERS.get(answer)
         if image in labels:
             labels[image] = Label(None, "annotators: two rows for one image")
@@ -136,6 +142,35 @@ def from_annotators(path: Path) -> Labels:
         raise UserError(f"{path}: holds no row with an image id")
     origin = {"labels_file": path.name, "labels_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     return Labels(labels, "not in the annotators' table", counts_persons, repairs, origin)
+
+
+def from_pickles(path: Path) -> Labels:
+    """Read the label files of Wang et al. (2019), "Balanced Datasets Are Not Enough": pickles of COCO 2014 images.
+
+    Args:
+        path: One such file, or the folder that holds `train.data`, `val.data` or `test.data`.
+
+    Raises:
+        UserError: There is no such file, or one that holds more than labels.
+    """
+    found = [path] if not path.is_dir() else [each for each in map(path.joinpath, _PICKLES) if each.is_file()]
+    if not found:
+        raise UserError(f"{path}: holds none of {', '.join(_PICKLES)}")
+    labels: dict[int, Label] = {}
+    repairs: Counter[str] = Counter()
+    for file in found:
+        for entry in read_pickled_list(file):
+            image = whole(entry.get("image_id")) if isinstance(entry, dict) else None
+            if image is None:
+                repairs["entry of the label files without an image id left out"] += 1
+                continue
+            unknown = Label(None, "label files: gender is not [1, 0] or [0, 1]")
+            label = _MAN_WOMAN.get(repr(entry.get("gender")), unknown)
+            if labels.setdefault(image, label) != label:
+                labels[image] = Label(None, "label files: two labels for one image")
+    hashes = [hashlib.sha256(file.read_bytes()).hexdigest() for file in found]
+    origin = {"labels_file": ",".join(file.name for file in found), "labels_sha256": ",".join(hashes)}
+    return Labels(labels, "not in the label files", False, repairs, origin)
 
 
 def parse_list(text: str) -> list[str | None] | None:
@@ -157,28 +192,9 @@ def _find_table(path: Path) -> Path:
     tables = sorted(path.glob("*.csv")) if path.is_dir() else [path]
     seen = []
     for table in tables:
-        columns = next(_cells(table), [])
+        columns = next(cells(table), (0, []))[1]
         if {"id", "bb_gender"} <= {column.strip() for column in columns}:
             return table
         seen.append(f"{table.name}: {', '.join(columns[:6])[:80] or 'empty'}")
     what = "; ".join(seen) or "no CSV file"
     raise UserError(f"{path}: no table with the columns id and bb_gender, which the annotators' labels need ({what!r})")
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    cells = _cells(path)
-    columns = [column.strip() for column in next(cells)]
-    for row in cells:
-        yield dict(zip(columns, row, strict=False))
-
-
-def _cells(path: Path) -> Iterator[list[str]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from csv.reader(file)
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not a CSV file: the text is not UTF-8") from None
-    except csv.Error as error:
-        raise UserError(f"{path}: not a CSV file: {error}") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from truegap.errors import UserError
 from truegap.schema import Selection
 from truegap.sources.benchmark import BenchmarkSpec, first_problem, load_benchmark
+
+
+def listed(value: Any) -> Any:
+    """`("a", "b")` from `a,b`, as a command line writes it; anything else as it is."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+"""An option that is a list of names, or one text with commas."""
 
 
 class Options(BaseModel):

@@ -7,45 +7,43 @@ each has a name here and every step is counted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from truegap.errors import UserError
-from truegap.schema import Example, ImageFile, Region, Selection
+from truegap.schema import Example, Gender, ImageFile, Region, Selection
+from truegap.sources._boxes import Unusable
 from truegap.sources._coco import Annotation, Instances, Photo
 from truegap.sources._coco_archive import SPLITS, find_splits, read_archive
-from truegap.sources._coco_regions import Unusable, is_person, split_regions
+from truegap.sources._coco_regions import is_person, split_regions
 from truegap.sources._funnel import Funnel
-from truegap.sources._labels import Labels, from_annotators, from_captions
-from truegap.sources._source import Options, Source
+from truegap.sources._labels import Labels, from_annotators, from_captions, from_pickles
+from truegap.sources._photos import files
+from truegap.sources._source import Names, Options, Source, listed
 
 FILTERS = ("annotated", "coco_person", "uniform_presentation")
-DEFAULT_FILTERS = {"captions": ("coco_person",), "annotators": ("annotated", "coco_person")}
+DEFAULT_FILTERS = {
+    "captions": ("coco_person",),
+    "annotators": ("annotated", "coco_person"),
+    "balanced": ("coco_person",),
+}
 
 # (ours) Words for one person and their plurals; job titles are left out, since they would tie the label to the job.
 WOMAN_WORDS = "woman,women,lady,ladies,girl,girls,female,females,mother,mom,daughter,sister,wife,she,her,hers,herself"
 MAN_WORDS = "man,men,gentleman,gentlemen,guy,guys,boy,boys,male,males,father,dad,son,brother,husband,he,him,his,himself"
 
 
-def _listed(value: Any) -> Any:
-    """`("a", "b")` from `a,b`, as a command line writes it."""
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-
-
 class CocoGenderOptions(Options):
     """How COCO becomes COCO-gender."""
 
-    labels: Literal["captions", "annotators"] = "captions"
-    """Who says what the person looks like: words of the captions, or the annotators of Zhao et al. (2021)."""
+    labels: Literal["captions", "annotators", "balanced"] = "captions"
+    """Who says what the person looks like: words of the captions, the annotators of Zhao et al. (2021), or the label
+    files of Wang et al. (2019), "Balanced Datasets Are Not Enough", which go back to captions too."""
     labels_file: Path | None = None
-    """The annotators' CSV, or the folder that holds it; only for `labels="annotators"`."""
+    """The annotators' CSV or the label files (`val.data`), or the folder that holds them; not for captions."""
     split: Names = ("auto",)
     """`auto` (all that are there), or names of splits."""
     single_person: Names | None = None
@@ -56,20 +54,22 @@ class CocoGenderOptions(Options):
     - `uniform_presentation`: any number of persons, all of whom the label covers. Captions that name women and men, and
       the annotators' "Both", have no label here, so that this filter leaves all that are labelled.
     """
-    woman_words: Names = Field(default=_listed(WOMAN_WORDS), min_length=1)
+    woman_words: Names = Field(default=listed(WOMAN_WORDS), min_length=1)
     """Words of a caption that name a woman."""
-    man_words: Names = Field(default=_listed(MAN_WORDS), min_length=1)
+    man_words: Names = Field(default=listed(MAN_WORDS), min_length=1)
     """Words of a caption that name a man."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> CocoGenderOptions:
         if self.labels == "annotators" and self.labels_file is None:
             raise ValueError('labels="annotators" needs labels_file, the CSV with the columns id and bb_gender')
+        if self.labels == "balanced" and self.labels_file is None:
+            raise ValueError('labels="balanced" needs labels_file, the folder with train.data, val.data or test.data')
         if self.labels == "captions" and self.labels_file is not None:
-            raise ValueError('labels_file needs labels="annotators"')
+            raise ValueError('labels_file needs labels="annotators" or "balanced"')
         if unknown := [name for name in self.filters if name not in FILTERS]:
             raise ValueError(f"single_person has no filter {', '.join(unknown)}; there are: {', '.join(FILTERS)}")
-        if self.labels == "captions" and "annotated" in self.filters:
+        if self.labels != "annotators" and "annotated" in self.filters:
             raise ValueError('single_person="annotated" needs labels="annotators"')
         if unknown := [name for name in self.split if name not in (*SPLITS, "auto")]:
             raise ValueError(f"there is no split {', '.join(unknown)}; there are: auto, {', '.join(SPLITS)}")
@@ -89,8 +89,10 @@ def read(folder: Path, options: CocoGenderOptions) -> Selection:
     if options.labels_file is None:
         captions = [folder / "annotations" / f"captions_{split}.json" for split in photos]
         labels = from_captions(captions, options.woman_words, options.man_words)
-    else:
+    elif options.labels == "annotators":
         labels = from_annotators(options.labels_file)
+    else:
+        labels = from_pickles(options.labels_file)
     wanted = {image for image, label in labels.by_image.items() if label.gender is not None}
     archive = read_archive(folder, photos, wanted)
     archive.repairs.update(labels.repairs)
@@ -101,38 +103,28 @@ def read(folder: Path, options: CocoGenderOptions) -> Selection:
     funnel.keep("label", lambda image: labels.of(image).reason)
     for name in options.filters:
         funnel.keep(name, _filter(name, archive, labels))
-    present = {split: _files(place) for split, place in photos.items()}
+    present = {split: files([place]) for split, place in photos.items()}
     funnel.keep("image_file", lambda image: _no_file(archive.photos[image], present))
     regions = _Regions(archive)
     funnel.keep("person_mask", regions.problem)
-    if not funnel.kept:
-        raise UserError(f"coco-gender: no image is left in {folder} (women+men+others: {funnel.summary()})")
 
-    examples = []
-    for image, gender in funnel.kept.items():
-        assert gender is not None, "the step `label` keeps labelled images only"
+    def example(image: int, gender: Gender) -> Example:
         photo = archive.photos[image]
         persons, objects = regions.found[image]
-        examples.append(
-            Example(
-                image_id=str(image),
-                gender=gender,
-                image=ImageFile(photos[photo.split] / photo.file_name),
-                size=photo.size,
-                persons=persons,
-                objects=objects,
-                source=photo.source,
-                license=photo.license,
-                attribution=photo.attribution,
-            )
+        return Example(
+            image_id=str(image),
+            gender=gender,
+            image=ImageFile(photos[photo.split] / photo.file_name),
+            size=photo.size,
+            persons=persons,
+            objects=objects,
+            source=photo.source,
+            license=photo.license,
+            attribution=photo.attribution,
         )
-    return Selection(
-        examples=examples,
-        steps=funnel.steps,
-        dropped=funnel.dropped,
-        options=_resolved(options, labels, list(photos)),
-        repairs=dict(sorted(archive.repairs.items())),
-    )
+
+    resolved = _resolved(options, labels, list(photos))
+    return funnel.selection("coco-gender", folder, example, resolved, archive.repairs)
 
 
 SOURCE = Source("coco-gender", CocoGenderOptions, read)
@@ -150,13 +142,17 @@ def _filter(name: str, archive: Instances, labels: Labels) -> Callable[[int], st
         persons = labels.of(image).persons
         if persons is None:
             return "annotators' list of persons cannot be read"
-        return None if persons == 1 else f"annotators looked at {persons} persons"
+        if persons == 1:
+            return None
+        return f"annotators looked at several persons: {persons}" if persons else "annotators looked at nobody"
 
     def coco_person(image: int) -> str | None:
         people = _people(archive, image)
         if any(person.crowd for person in people):
             return "a crowd of persons in COCO"
-        return None if len(people) == 1 else f"{len(people)} persons in COCO"
+        if len(people) == 1:
+            return None
+        return f"several persons in COCO: {len(people)}" if people else "no person in COCO"
 
     def uniform_presentation(image: int) -> str | None:
         return labels.of(image).reason
@@ -168,13 +164,7 @@ def _people(archive: Instances, image: int) -> list[Annotation]:
     return [entry for entry in archive.annotations.get(image, ()) if is_person(entry, archive.categories)]
 
 
-def _files(folder: Path) -> set[str]:
-    # One listing instead of a look-up per photograph: a training split has 118,287 of them.
-    with os.scandir(folder) as entries:
-        return {entry.name for entry in entries if entry.is_file()}
-
-
-def _no_file(photo: Photo, present: Mapping[str, set[str]]) -> str | None:
+def _no_file(photo: Photo, present: Mapping[str, Mapping[str, Path]]) -> str | None:
     return None if photo.file_name in present[photo.split] else f"image file is absent: {photo.source}"
 
 

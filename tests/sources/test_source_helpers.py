@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import pickle
+import zipfile
+import zlib
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from truegap import sources
+from truegap.errors import UserError
+from truegap.regions import masks
+from truegap.regions.masks import MaskError
+from truegap.sources import _mask_pictures, _photos
+from truegap.sources._boxes import Unusable, around, clipped, overlap
+from truegap.sources._json import parse, read_list, read_members
+from truegap.sources._labels import from_pickles
+from truegap.sources._mask_pictures import mask_pictures
+from truegap.sources._people import Person, choose
+from truegap.sources._photos import upright_size
+from truegap.sources._tables import rows, words
+from truegap.sources._values import is_plain_path, number, shown
+
+BOX = st.tuples(*[st.floats(-50, 150)] * 2, *[st.floats(0.1, 150)] * 2)
+
+
+@given(BOX)
+def test_a_clipped_box_is_inside_and_cutting_it_again_changes_nothing(box):
+    try:
+        inside, _ = clipped(list(box), (60, 80))
+    except MaskError:
+        return
+    x, y, width, height = inside
+    assert 0 <= x < x + width <= 80 + 1e-9
+    assert 0 <= y < y + height <= 60 + 1e-9
+    again, cut = clipped(list(inside), (60, 80))
+    assert again == pytest.approx(inside)
+    assert not cut
+
+
+@given(BOX, BOX)
+def test_overlap_is_symmetric_and_whole_with_itself(one, other):
+    assert overlap(one, other) == pytest.approx(overlap(other, one))
+    assert 0 <= overlap(one, other) <= 1 + 1e-9
+    assert overlap(one, one) == pytest.approx(1)
+
+
+def test_overlap_by_hand():
+    assert overlap((0, 0, 2, 2), (1, 0, 2, 2)) == pytest.approx(1 / 3)
+    assert overlap((0, 0, 2, 2), (2, 0, 2, 2)) == 0
+    assert overlap((0, 0, 0, 0), (0, 0, 0, 0)) == 0
+
+
+def test_the_box_around_a_mask_touches_its_outermost_pixels():
+    inside = np.zeros((6, 8), bool)
+    inside[2, 3] = inside[4, 6] = True
+    assert around(masks.encode(inside), (6, 8)) == (3, 2, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1.5", 1.5),
+        (2, 2.0),
+        ("nan", None),
+        ("inf", None),
+        ("1e12", None),
+        ("", None),
+        ("x", None),
+        (True, None),
+        (None, None),
+    ],
+)
+def test_numbers_are_finite_and_believable(value, expected):
+    assert number(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "plain"),
+    [
+        ("a.jpg", True),
+        ("a/b c.jpg", True),
+        ("a/../b", False),
+        ("/a", False),
+        ("a//b", False),
+        ("a\\b", False),
+        (None, False),
+    ],
+)
+def test_paths_stay_in_their_folder(path, plain):
+    assert is_plain_path(path) is plain
+
+
+def test_words_of_the_archive_are_short_and_printable_in_reasons():
+    assert shown("\x1b[31m" + "x" * 100) == "[31m" + "x" * 36
+    assert shown(" ") == shown(None) == "empty"
+
+
+@pytest.mark.parametrize("text", ['{"x": 1}', "{'x': 1}", ' {"x": 1} '])
+def test_cells_of_json_and_of_python_are_read(text):
+    assert parse(text) == {"x": 1}
+
+
+@pytest.mark.parametrize("text", ["", "nan", "{", '{"x": 1} y', "__import__('os')", "[" * 100_000])
+def test_cells_that_are_neither_are_an_error(text):
+    with pytest.raises(ValueError, match="not JSON"):
+        parse(text)
+
+
+@pytest.mark.parametrize(("reader", "other"), [(read_list, b"{}"), (read_members, b"[]")])
+def test_lists_and_objects_are_not_taken_for_each_other(tmp_path, reader, other):
+    path = tmp_path / "x.json"
+    path.write_bytes(other)
+    with pytest.raises(UserError, match=r"x\.json: holds no JSON (list|object) at its top level"):
+        reader(path, lambda *_: None)
+
+
+def test_members_and_elements_come_in_the_files_order_doubles_too(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"b": [1], "a": {"x": NaN}, "b": 2}')
+    seen = []
+    read_members(path, lambda key, value: seen.append((key, repr(value))))
+    assert seen == [("b", "[1]"), ("a", "{'x': nan}"), ("b", "2")]
+    path.write_text("[1, [2], {}]")
+    seen.clear()
+    read_list(path, seen.append)
+    assert seen == [1, [2], {}]
+    path.write_text("[ ]")
+    read_list(path, seen.append)
+    path.write_text("{ }")
+    read_members(path, lambda *_: seen.append(1))
+    assert len(seen) == 3
+
+
+def test_rows_say_where_they_stand_and_short_ones_have_empty_cells(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'\xef\xbb\xbfa, b ,c\r\n1,"x\ny"\r\n\r\n2,3,4,5\r\n')
+    first, second = rows(path, ["a", "b"])
+    assert (first, first.where) == ({"a": "1", "b": "x\ny", "c": ""}, "t.csv line 3")
+    assert (second, second.where) == ({"a": "2", "b": "3", "c": "4"}, "t.csv line 5")
+    assert next(rows(path, ["p"], header=["p", "q"])) == {"p": "a", "q": "b"}
+
+
+def test_words_skip_blank_lines(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("a  b\n\n c\t1\n")
+    assert list(words(path)) == [(1, ["a", "b"]), (3, ["c", "1"])]
+
+
+def people(*each):
+    return [Person(n, gender, "" if gender else "unsure", (0, 0, area, 1)) for n, (gender, area) in enumerate(each)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "who", "gender", "reason"),
+    [
+        ("annotated", [("woman", 1)], "woman", None),
+        ("annotated", [("woman", 1), (None, 1)], "woman", "several annotated persons: 2"),
+        ("annotated", [("woman", 1), ("man", 2)], None, "several annotated persons: 2"),
+        ("uniform_presentation", [("woman", 1), (None, 9), ("woman", 2)], "woman", None),
+        ("uniform_presentation", [("woman", 1), ("man", 1)], None, "annotated persons of both presentations"),
+        ("largest_box", [("woman", 1), ("man", 2)], "man", None),
+        ("largest_box", [("woman", 1), (None, 2)], "woman", "largest box is not labelled woman or man: unsure"),
+        ("largest_box", [("woman", 2), ("man", 2)], "woman", None),
+    ],
+)
+def test_rules_choose_who_is_labelled(rule, who, gender, reason):
+    choice = choose(rule, people(*who))
+    assert (choice.gender, choice.ruled_out) == (gender, reason)
+
+
+@pytest.mark.parametrize(("orientation", "size"), [(1, (40, 60)), (3, (40, 60)), (6, (60, 40)), (99, (60, 40))])
+def test_orientations_from_five_on_swap_the_sides(archive, orientation, size):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = archive.photo("a.jpg", exif=exif)
+    if orientation < 9:
+        assert upright_size(path) == size
+        from truegap.build.images import decode
+
+        assert decode(path.read_bytes()).shape[:2] == size
+
+
+def test_images_that_claim_to_be_huge_are_refused_unread(archive, monkeypatch):
+    path = archive.photo("a.png", fmt="PNG")
+    monkeypatch.setattr(_photos, "MAX_PIXELS", 2399)
+    with pytest.raises(Unusable, match="image is too large"):
+        upright_size(path)
+    # a header of 60,000 x 60,000 pixels without any
+    chunks = (b"IHDR" + (60_000).to_bytes(4, "big") * 2 + b"\x08\x02\x00\x00\x00", b"IDAT")
+    parts = ((len(c) - 4).to_bytes(4, "big") + c + zlib.crc32(c).to_bytes(4, "big") for c in chunks)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
+    with pytest.raises(Unusable, match="image is too large"):
+        upright_size(path)
+
+
+def test_a_mask_picture_is_no_larger_than_the_limit_however_it_is_packed(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "m.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a.png", b"\0" * 1_000_000)
+    monkeypatch.setattr(_mask_pictures, "_MAX_BYTES", 1000)
+    with pytest.raises(MaskError, match="mask picture is too large"):
+        mask_pictures([], [tmp_path / "m.zip"]).read("a.png", (4, 4))
+
+
+def test_an_encrypted_or_damaged_member_is_a_reason(tmp_path):
+    path = tmp_path / "m.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("a.png", b"0123456789")
+    path.write_bytes(path.read_bytes().replace(b"0123456789", b"0123456780"))
+    with pytest.raises(MaskError, match="mask picture cannot be read"):
+        mask_pictures([], [path]).read("a.png", (4, 4))
+
+
+def test_an_empty_mask_picture_is_a_reason(tmp_path):
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    found = mask_pictures([tmp_path], [])
+    assert "a.png" in found
+    with pytest.raises(MaskError, match="mask is empty"):
+        found.read("a.png", (4, 4))
+
+
+def labels(tmp_path, value, name="val.data"):
+    path = tmp_path / name
+    path.write_bytes(value if isinstance(value, bytes) else pickle.dumps(value, protocol=0))
+    return path
+
+
+def entry(image, gender):
+    return {"file_name": f"COCO_val2014_{image:012d}.jpg", "image_id": image, "objects": [0, 1], "gender": gender}
+
+
+def test_label_files_of_plain_values_are_read_without_running_them(tmp_path):
+    value = [
+        entry(1, [1, 0]),
+        entry(2, [0, 1]),
+        entry(3, [1, 1]),
+        entry(4, [1, 0]),
+        entry(4, [0, 1]),
+        {"image_id": "x"},
+        5,
+    ]
+    found = from_pickles(labels(tmp_path, value))
+    assert [found.of(n).gender for n in (1, 2, 3, 4, 5)] == ["man", "woman", None, None, None]
+    assert found.of(3).reason == "label files: gender is not [1, 0] or [0, 1]"
+    assert found.of(4).reason == "label files: two labels for one image"
+    assert found.of(5).reason == "not in the label files"
+    assert found.repairs == {"entry of the label files without an image id left out": 2}
+
+
+def test_text_of_python_2_is_read(tmp_path):
+    # as Python 2 wrote it: byte strings beside unicode
+    data = (
+        b"(lp0\n(dp1\nS'file_name'\np2\nVCOCO.jpg\np3\nsS'image_id'\np4\nI391895\nsS'gender'\np5\n(lp6\nI0\naI1\nasa."
+    )
+    assert from_pickles(labels(tmp_path, data)).of(391895).gender == "woman"
+
+
+class Evil:
+    def __reduce__(self):
+        return (open, ("never", "w"))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([Evil()], "a pickle of more than lists, text and numbers .GLOBAL"),
+        (pickle.dumps([Evil()], protocol=4), r"\(PROTO\)"),
+        (b"cos\nsystem\n(S'true'\ntR.", r"\(GLOBAL\)"),
+        (b"(S'true'\nios\nsystem\n.", r"\(INST\)"),
+        (b"P1\n.", r"\(PERSID\)"),
+        (b"(lp999999999999\n.", "a damaged pickle"),
+        (b"(lp0\n", "not a pickle of labels"),
+        (b"", "not a pickle of labels"),
+        (b"g0\n.", "not a pickle of labels"),
+        (b"I1\na.", "not a pickle of labels"),
+        (b"<html>", "not a pickle of labels"),
+        ({"a": 1}, "holds a dict where a list of labels belongs"),
+    ],
+)
+def test_pickles_that_do_more_or_are_damaged_are_refused(tmp_path, value, message):
+    with pytest.raises(UserError, match=message) as caught:
+        from_pickles(labels(tmp_path, value))
+    assert "val.data" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_labels_or_one_line(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("p") / "val.data"
+    path.write_bytes(data)
+    with suppress(UserError):
+        from_pickles(path)
+
+
+def test_coco_takes_label_files(coco_of, tmp_path):
+    coco = coco_of("val2014").photo(1).photo(2).photo(3)
+    folder = tmp_path / "labels"
+    folder.mkdir()
+    with pytest.raises(UserError, match=r"holds none of train\.data, val\.data, test\.data"):
+        sources.read("coco-gender", coco.write(), labels="balanced", labels_file=folder)
+    labels(folder, [entry(1, [1, 0]), entry(2, [0, 1])])
+    selection = sources.read("coco-gender", coco.write(), labels="balanced", labels_file=folder)
+    assert [example.gender for example in selection.examples] == ["man", "woman"]
+    assert selection.options["labels_file"] == "val.data"
+    with pytest.raises(UserError, match="needs labels_file, the folder with"):
+        sources.read("coco-gender", coco.top, labels="balanced")
