@@ -48,6 +48,8 @@ class AnswersWriter:
         from pyarrow.parquet import ParquetWriter
 
         self._path = folder / FILE
+        for left in folder.glob(f".{FILE}.*"):
+            left.unlink(missing_ok=True)  # what a killed run left
         self._aside = folder / f".{FILE}.{os.getpid()}"
         self._writer: Any = ParquetWriter(self._aside, schema(), compression="zstd")
 

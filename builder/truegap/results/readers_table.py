@@ -1,0 +1,205 @@
+"""Tables of answers that people have, as CSV, TSV or parquet: columns checked, and every error with its row."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truegap.errors import UserError
+from truegap.results.show import plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GENDERS: Mapping[str, str] = {
+    "woman": "woman",
+    "female": "woman",
+    "feminine": "woman",
+    "man": "man",
+    "male": "man",
+    "masculine": "man",
+}
+"""Labels that are understood, and ours for them."""
+
+
+class Columns:
+    """The columns of a table, read one by one.
+
+    Attributes:
+        path: Where the table is, for messages.
+    """
+
+    def __init__(self, table: pa.Table, path: Path, *, first_line: int | None = None) -> None:
+        """Wraps a table.
+
+        Args:
+            table: Its columns have any types.
+            path: Where it is.
+            first_line: Line of the first row in a text file.
+        """
+        self.path = path
+        self._table = table
+        self._first_line = first_line
+        if not len(table):
+            raise UserError(f"{path}: holds no rows; give at least one")
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._table.column_names
+
+    def one_of(self, names: Sequence[str]) -> str | None:
+        """The first of these columns that there is."""
+        return next((name for name in names if name in self), None)
+
+    def require(self, names: Sequence[str], what: str) -> None:
+        """Refuses a table that lacks columns.
+
+        Raises:
+            UserError: One is missing; the message says what a table of this kind has.
+        """
+        if missing := [name for name in names if name not in self]:
+            found = plain(", ".join(self._table.column_names), 120)
+            raise UserError(f"{self.path}: lacks the column {', '.join(missing)} (found: {found}); {what}")
+
+    def where(self, row: int) -> str:
+        """A row in words: counted from 1, with its line and its image where known."""
+        line = f" (line {self._first_line + row})" if self._first_line is not None else ""
+        image = f", image {plain(self._table['image_id'][row].as_py(), 60)}" if "image_id" in self else ""
+        return f"{self.path} row {row + 1}{line}{image}"
+
+    def codes(self, name: str) -> tuple[NDArray[np.int64], list[str]]:
+        """Each row's code in a column of text or ids, and what the codes stand for, in order of appearance.
+
+        Raises:
+            UserError: A cell is empty.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self._table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        try:
+            column = column.cast(pa.string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise UserError(f"{self.path}: the column {name} holds {column.type}; give text or whole numbers") from None
+        encoded = pc.dictionary_encode(column.combine_chunks())
+        values: list[str] = encoded.dictionary.to_pylist()
+        found = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        blank = [code for code, value in enumerate(values) if not value.strip()]
+        bad = np.flatnonzero((found < 0) | np.isin(found, blank))
+        if len(bad):
+            raise UserError(
+                f"{self.where(int(bad[0]))}: {name} is empty; give every row its own, or leave the column out"
+            )
+        return found, values
+
+    def text(self, name: str) -> list[str]:
+        """A column of text or ids."""
+        found, values = self.codes(name)
+        return [values[code] for code in found]
+
+    def genders(self, name: str = "gender") -> NDArray[np.int64]:
+        """A column of labels as codes: 0 woman, 1 man.
+
+        Raises:
+            UserError: A label is neither.
+        """
+        found, values = self.codes(name)
+        known = np.array([("woman", "man").index(GENDERS[value]) if value in GENDERS else -1 for value in values])
+        coded = known[found]
+        bad = np.flatnonzero(coded < 0)
+        if len(bad):
+            label = plain(values[found[bad[0]]], 40)
+            raise UserError(
+                f"{self.where(int(bad[0]))}: {name} is {label!r}; use woman or man, and leave out other rows"
+            )
+        return np.asarray(coded, dtype=np.int64)
+
+    def image_genders(self) -> NDArray[np.int64]:
+        """The column `gender`, of which every image, where these are known, has one.
+
+        Raises:
+            UserError: A label is neither, or two rows of an image differ.
+        """
+        found = self.genders()
+        if "image_id" in self:
+            shown, images = self.codes("image_id")
+            label = np.full(len(images), -1)
+            label[shown] = found
+            wrong = np.flatnonzero(label[shown] != found)
+            if len(wrong):
+                raise UserError(f"{self.where(int(wrong[0]))}: another row gives this image another gender; mend one")
+        return found
+
+    def numbers(self, name: str, low: float = -np.inf, high: float = np.inf) -> NDArray[np.float64]:
+        """A column of finite numbers within bounds.
+
+        Raises:
+            UserError: A cell is empty, no number, not finite, or outside.
+        """
+        import pyarrow as pa
+
+        column = self._table[name]
+        try:
+            values = column.cast(pa.float64()).to_numpy()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            values = np.array([_number(each) for each in column.to_pylist()])
+        bad = np.flatnonzero(~((values >= low) & (values <= high) & np.isfinite(values)))
+        if len(bad):
+            shown = plain(column[int(bad[0])].as_py(), 40)
+            wanted = "a number" if not np.isfinite(low) else f"a number from {low:g} to {high:g}"
+            message = f"{name} is {shown or 'empty'}, not {wanted}; leave the row out, or score it again"
+            raise UserError(f"{self.where(int(bad[0]))}: {message}")
+        return np.asarray(values, dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def read_table(path: Path) -> Columns:
+    """Reads `.csv`, `.tsv` or `.parquet`; the cells of a text file stay texts until they are asked for.
+
+    Raises:
+        UserError: It is absent, of another kind, not UTF-8, not a table, or holds no rows.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    kind = path.suffix.lower()
+    try:
+        if kind == ".parquet":
+            return Columns(pq.read_table(path), path)
+        if kind in (".csv", ".tsv"):
+            delimiter = "," if kind == ".csv" else "\t"
+            names = _header(path, delimiter)
+            table = pyarrow.csv.read_csv(
+                path,
+                parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+            )
+            return Columns(table, path, first_line=2)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
+        said = plain(getattr(error, "strerror", None) or error, 120)
+        raise UserError(f"{path}: cannot be read as {kind[1:]}: {said}") from None
+    raise UserError(f"{path}: a file ending in {kind or 'nothing'} is not known; give .csv, .tsv, .parquet or .json")
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file, delimiter=delimiter), [])
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(f"{path}: the column {plain(twice[0], 40)} stands twice; name each column once")
+    return names
