@@ -58,6 +58,18 @@ class Retrieval:
     n_resamples: int = 1000
     confidence: float = 0.95
 
+    def __post_init__(self) -> None:
+        allowed = {
+            "target": ("uniform", "dataset"),
+            "empty": ("clip", "neg_inf"),
+            "aggregate": ("mean_of_ratios", "ratio_of_means"),
+        }
+        for name, values in allowed.items():
+            if (value := getattr(self, name)) not in values:
+                raise UserError(f"{name}={value!r}: use {' or '.join(values)}")
+        if self.draws < 1 or self.n_resamples < 0:
+            raise UserError("draws must be at least 1, n_resamples at least 0")
+
     def texts(self) -> list[tuple[str, str, str, str]]:
         """Per prompt: name of its set, id, text, topic."""
         return [(each.name, prompt.id, prompt.text, prompt.topic) for each in self.prompts for prompt in each.prompts]
@@ -85,7 +97,10 @@ def cuts(protocol: Retrieval, genders: Sequence[str]) -> tuple[int, ...]:
     """
     smallest = min(list(genders).count(gender) for gender in GENDERS)
     k = protocol.k or (default_k(2 * smallest),)
-    if smallest == 0 or max(k) > 2 * smallest or min(k) < 1:
+    if smallest == 0:
+        counts = ", ".join(f"{list(genders).count(gender)} {gender}" for gender in GENDERS)
+        raise UserError(f"the benchmark shows one gender only ({counts}): a gap needs both; use other filters")
+    if max(k) > 2 * smallest or min(k) < 1:
         raise UserError(
             f"k={max(k)}: a balanced draw has {smallest} women and {smallest} men; "
             f"use 1 to {2 * smallest}, or more images"

@@ -68,12 +68,13 @@ def run_retrieval(
     started = time.monotonic()
     chosen = [config for config in CONFIGS if config == ORIGINAL or config in configs]
     image_ids, genders, places = _images(benchmark, limit, protocol.seed)
+    k = retrieval.cuts(protocol, genders)
     record = RunRecord(
         run_id="",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         protocol=PROTOCOL,
         command=list(command),
-        options={**protocol.record(retrieval.cuts(protocol, genders)), "limit": limit},
+        options={**protocol.record(k), "limit": limit},
         configs=chosen,
         benchmark=_benchmark_record(benchmark, genders),
         model=encoder.record(),
@@ -106,10 +107,12 @@ def run_retrieval(
         scores = retrieval.score(protocol, record.run_id, image_ids, genders, answers(advance))
     write_pictures(benchmark, folder / "pictures", places)
     write_record(folder / "scores.json", scores)
+    notes = _notes(scores, benchmark)
+    if protocol.k is None:
+        rule = "1000, since a draw has at least 2,000 images" if k[0] == 1000 else "a tenth of the images of a draw"  # noqa: PLR2004
+        notes.append(f"k = {k[0]}: {rule}")
     statistics = {"seconds": round(time.monotonic() - started, 1), "images": len(image_ids), **counts}
-    write_record(
-        folder / "run.json", record.model_copy(update={"statistics": statistics, "notes": _notes(scores, benchmark)})
-    )
+    write_record(folder / "run.json", record.model_copy(update={"statistics": statistics, "notes": notes}))
     return folder, False
 
 
