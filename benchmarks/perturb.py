@@ -91,8 +91,8 @@ def where_time_goes(image: np.ndarray) -> None:
     height, width = image.shape[:2]
     mask = np.ones((height, width), np.uint8)
     steps: dict[str, Callable[[], object]] = {
-        "color, lighting: to HSV and back": lambda: in_hsv(image, [lambda hsv, into: np.copyto(into, hsv)]),
-        "color: the same with the shift": lambda: in_hsv(image, [hue_shift(20)]),
+        "color, lighting: to HSV and back": lambda: in_hsv(image, lambda hsv, into: np.copyto(into, hsv)),
+        "color: the same with the shift": lambda: in_hsv(image, hue_shift(20)),
         "background: three box blurs": lambda: gaussian_blur(image, 40),
         "background, object: paste by mask": lambda: cv2.copyTo(image, mask, image.copy()),
         "all: draw": lambda: draw("color", "strong", image_id="1"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Literal, get_args
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError, features
@@ -38,7 +39,8 @@ def decode(data: bytes) -> NDArray[np.uint8]:
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise UnusableImageError(f"too large: more than {MAX_PIXELS // 1_000_000} million pixels")
-        return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+        ImageOps.exif_transpose(image, in_place=True)
+        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
     except Image.DecompressionBombError:
         raise UnusableImageError(f"too large: more than {MAX_PIXELS // 1_000_000} million pixels") from None
     except UnidentifiedImageError:
@@ -63,10 +65,20 @@ class Encoder:
         if self.encoding not in get_args(Encoding):
             raise ValueError(f"unknown encoding {self.encoding!r}: use one of {', '.join(get_args(Encoding))}")
 
+    def prepared(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """RGB (H, W, 3) as `encode` takes it fastest: RGBX (H, W, 4) for JPEG, which Pillow reads without a copy."""
+        prepared: NDArray[np.uint8] = cv2.cvtColor(image, cv2.COLOR_RGB2RGBA) if self.encoding == "jpeg" else image
+        return prepared
+
     def encode(self, image: NDArray[np.uint8]) -> bytes:
-        """RGB (H, W, 3) to bytes."""
+        """RGB (H, W, 3), or RGBX (H, W, 4), to bytes; both to the same."""
         stream = BytesIO()
-        Image.fromarray(image).save(stream, self.encoding.upper(), **_PARAMETERS[self.encoding])
+        if image.shape[2] > 3 and self.encoding == "jpeg":  # noqa: PLR2004
+            size = (image.shape[1], image.shape[0])
+            picture = Image.frombuffer("RGBX", size, np.ascontiguousarray(image), "raw", "RGBX", 0, 1)
+        else:
+            picture = Image.fromarray(np.ascontiguousarray(image[..., :3]))
+        picture.save(stream, self.encoding.upper(), **_PARAMETERS[self.encoding])
         return stream.getvalue()
 
     def record(self) -> dict[str, Any]:

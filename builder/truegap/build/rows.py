@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from json import JSONEncoder
 from typing import Any
 
 import numpy as np
@@ -205,5 +206,16 @@ def redo_row(
 
 def row_hash(image_sha256: str, fields: Mapping[str, Any]) -> str:
     """SHA-256 over a row: its image and its fields (parquet bytes depend on the writer; this does not)."""
-    canonical = json.dumps({"image": image_sha256, **fields}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hash_written(written({"image": image_sha256, **fields}))
+
+
+def written(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Each field, with its name, as canonical JSON; the fifteen rows of an image share most of theirs."""
+    canonical = JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+    return {name: f"{canonical(name)}:{canonical(value)}" for name, value in fields.items()}
+
+
+def hash_written(fields: Mapping[str, str]) -> str:
+    """`row_hash` of what `written` gave: SHA-256 of the JSON object with sorted keys."""
+    canonical = ",".join(fields[name] for name in sorted(fields))
+    return hashlib.sha256(f"{{{canonical}}}".encode()).hexdigest()

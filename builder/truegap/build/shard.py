@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from truegap.build.draws import Donors, donor_key, draw_config, effect
 from truegap.build.images import Encoder, UnusableImageError, decode
 from truegap.build.manifest import write_json
-from truegap.build.rows import Regions, columns, fields_of, perturbation_field, regions_of, row_hash
+from truegap.build.rows import Regions, fields_of, hash_written, perturbation_field, regions_of, written
 from truegap.perturbations import Options, redo_all
 from truegap.perturbations.hsv import Pixels
 from truegap.schema import SWAP, Example, Perturbation
@@ -50,7 +51,7 @@ class ShardTask:
         seed: Part of the random keys.
         options: Of the perturbations.
         encoder: How images are stored.
-        extra: Arrow types of the columns that this benchmark adds, by name, as `datasets` features.
+        schema: Of the parquet files, made once: workers need not load `datasets`, which takes a second.
         donors: Images whose background may be taken, for background swaps.
     """
 
@@ -61,7 +62,7 @@ class ShardTask:
     seed: int
     options: Options
     encoder: Encoder
-    extra: Mapping[str, Any]
+    schema: Any
     donors: Donors = field(default_factory=dict)
 
 
@@ -81,12 +82,19 @@ def build_shard(task: ShardTask) -> dict[str, Any]:
         return finished
     # The shards are the parallelism; threads inside OpenCV would fight over the same cores.
     cv2.setNumThreads(1)
-    aside = task.folder.with_name(f".{task.folder.name}")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    summary = _write(task, aside)
-    write_json(aside / SUMMARY, summary)
-    aside.rename(task.folder)
+    # A folder of its own: a worker that outlived its build may still be writing the same shard.
+    aside = Path(mkdtemp(prefix=f".{task.folder.name}-", suffix=".aside", dir=task.folder.parent))
+    try:
+        aside.chmod(0o755)
+        summary = _write(task, aside)
+        write_json(aside / SUMMARY, summary)
+        aside.rename(task.folder)
+    except OSError:
+        if not done.exists():
+            raise
+        return dict(json.loads(done.read_bytes()))
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
     return summary
 
 
@@ -94,7 +102,6 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
     from pyarrow import Table
     from pyarrow.parquet import ParquetWriter
 
-    schema = columns(task.extra).arrow_schema
     images: list[str] = []
     genders: list[str] = []
     hashes: dict[str, list[str]] = {config: [] for config in task.configs}
@@ -104,14 +111,14 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
     waiting: dict[str, list[dict[str, Any]]] = {config: [] for config in task.configs}
     with ExitStack() as stack:
         writers = {
-            config: stack.enter_context(ParquetWriter(folder / f"{config}.parquet", schema, **_PARQUET))
+            config: stack.enter_context(ParquetWriter(folder / f"{config}.parquet", task.schema, **_PARQUET))
             for config in task.configs
         }
 
         def flush() -> None:
             for config, rows in waiting.items():
                 if rows:
-                    writers[config].write_table(Table.from_pylist(rows, schema=schema))
+                    writers[config].write_table(Table.from_pylist(rows, schema=task.schema))
                     rows.clear()
 
         for example in task.examples:
@@ -122,11 +129,16 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
                 continue
             images.append(example.image_id)
             genders.append(example.gender)
+            shared = fields_of(example)
+            shared_text = written(shared)
+            # Equal images of several configs are one object.
+            hashed = {id(encoded): hashlib.sha256(encoded).hexdigest() for _, encoded, _ in rows}
             for config, encoded, perturbation in rows:
-                fields = {**fields_of(example), "perturbation": perturbation_field(perturbation)}
-                image_hashes[config].append(hashlib.sha256(encoded).hexdigest())
-                hashes[config].append(row_hash(image_hashes[config][-1], fields))
-                waiting[config].append({**fields, "image": {"bytes": encoded, "path": None}})
+                own = {"perturbation": perturbation_field(perturbation)}
+                image_hashes[config].append(hashed[id(encoded)])
+                text = {**shared_text, **written({"image": image_hashes[config][-1], **own})}
+                hashes[config].append(hash_written(text))
+                waiting[config].append({**shared, **own, "image": {"bytes": encoded, "path": None}})
                 drawn[config][0] += perturbation.n_objects or 0
                 drawn[config][1] += len(perturbation.object_ids or ())
             if len(images) % ROW_GROUP == 0:
@@ -162,7 +174,7 @@ def _rows(task: ShardTask, example: Example) -> Iterator[tuple[str, bytes, Pertu
     effects = {config: effect(perturbation) for config, perturbation in drawn.items()}
     distinct = {effects[config]: perturbation for config, perturbation in drawn.items() if config != "original"}
     changed = redo_all(
-        pixels,
+        task.encoder.prepared(pixels),
         list(distinct.values()),
         person_mask=regions.person_mask,
         objects=regions.objects,

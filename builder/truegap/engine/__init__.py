@@ -1,5 +1,6 @@
-"""Runs shards: here on the cores of one machine."""
+"""Runs shards: on the cores of one machine, or on a Ray cluster."""
 
-from truegap.engine.local import check_workers, cores, run_tasks
+from truegap.engine.dispatch import Engine, check_engine, run_tasks
+from truegap.engine.local import check_workers, cores
 
-__all__ = ["check_workers", "cores", "run_tasks"]
+__all__ = ["Engine", "check_engine", "check_workers", "cores", "run_tasks"]

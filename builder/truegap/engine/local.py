@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from multiprocessing import connection
 from typing import TypeVar
 
 from truegap.errors import UserError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+def _end_with_parent() -> None:
+    """Ends a worker whose parent was killed: nobody waits for its result, and it would go on with the next task."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def cores() -> int:
@@ -52,7 +66,7 @@ def run_tasks(function: Callable[[Task], Result], tasks: Sequence[Task], *, work
 
     # Forked children would inherit threads and locks of OpenCV and Arrow; spawned ones start clean.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context) as pool:
+    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_end_with_parent) as pool:
         waiting = {pool.submit(function, task) for task in tasks}
         try:
             while waiting:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from truegap.perturbations.hsv import Change, Pixels
@@ -17,10 +19,13 @@ def hue_shift(shift: int) -> Change:
         A change for `in_hsv`.
     """
 
+    @cache
+    def row(width: int) -> Pixels:
+        return np.tile(np.array([shift % 256, 0, 0], np.uint8), width)
+
     def change(hsv: Pixels, into: Pixels) -> None:
         height, width, _ = hsv.shape
         # One row of (shift, 0, 0) triples: contiguous 8-bit addition wraps by itself and is the fastest way.
-        row = np.tile(np.array([shift % 256, 0, 0], np.uint8), width)
-        np.add(hsv.reshape(height, -1), row, out=into.reshape(height, -1))
+        np.add(hsv.reshape(height, -1), row(width), out=into.reshape(height, -1))
 
     return change

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from PIL import Image
 
 from truegap.perturbations.background import RADIUS, blur_background
 from truegap.perturbations.color import hue_shift
-from truegap.perturbations.hsv import Change, Pixels, in_hsv
+from truegap.perturbations.hsv import Change, Pixels, from_hsv, in_hsv, to_hsv
 from truegap.perturbations.keys import Key
 from truegap.perturbations.lighting import value_shift
 from truegap.perturbations.objects import black_out, draw_objects, remove_person
@@ -138,10 +138,11 @@ def redo(
         pixels = image
     else:
         raise TypeError(f"image is {_kind(image)}: give a PIL image or a uint8 RGB array (height, width, 3)")
+    _check_channels(pixels, 3)
     donors = {} if donor is None or perturbation.donor is None else {perturbation.donor: donor}
-    changed = redo_all(
+    (changed,) = redo_all(
         pixels, [perturbation], person_mask=person_mask, objects=objects, object_masks=object_masks, donors=donors
-    )[0]
+    )
     return changed if isinstance(image, np.ndarray) else Image.fromarray(changed)
 
 
@@ -153,19 +154,20 @@ def redo_all(
     objects: Sequence[Region] = (),
     object_masks: Mapping[int, Mask] | None = None,
     donors: Mapping[str, tuple[Pixels, Mask]] | None = None,
-) -> list[Pixels]:
+) -> Iterator[Pixels]:
     """Applies several perturbations, each to the image as it is; what they have in common is done once.
 
     Args:
-        image: uint8 RGB array (H, W, 3).
+        image: uint8 RGB array (H, W, 3), or RGBX (H, W, 4), whose last channel means nothing before and after.
         perturbations: What was drawn, one per result.
         person_mask: As for `redo`.
         objects: As for `redo`.
         object_masks: As for `redo`.
         donors: RGB array and person mask by image id, for `background-swap`.
 
-    Returns:
-        A new array per perturbation.
+    Yields:
+        A new array per perturbation, made when it is asked for: whoever is done with one before the next spares the
+        system from finding fresh memory, which costs as much as a blur.
 
     Raises:
         ValueError: As for `redo`.
@@ -173,15 +175,13 @@ def redo_all(
     masks = object_masks or {}
     _check(image, person_mask, masks)
     image = np.ascontiguousarray(image)
-    changes = [(place, change) for place, drawn in enumerate(perturbations) if (change := _hsv_change(drawn))]
-    shifted: dict[int, Pixels] = {}
-    if changes:
-        places, hsv_changes = zip(*changes, strict=True)
-        shifted = dict(zip(places, in_hsv(image, hsv_changes), strict=True))
-    return [
-        shifted[place] if place in shifted else _apply(image, drawn, person_mask, objects, masks, donors or {})
-        for place, drawn in enumerate(perturbations)
-    ]
+    changes = [_hsv_change(drawn) for drawn in perturbations]
+    hsv = to_hsv(image) if sum(map(bool, changes)) > 1 else None
+    for drawn, change in zip(perturbations, changes, strict=True):
+        if change is None:
+            yield _apply(image, drawn, person_mask, objects, masks, donors or {})
+        else:
+            yield in_hsv(image, change) if hsv is None else from_hsv(hsv, change, channels=image.shape[2])
 
 
 def perturb(
@@ -230,11 +230,15 @@ def perturb(
 
 
 def _check(image: Pixels, person: Mask | None, object_masks: Mapping[int, Mask]) -> None:
-    if image.ndim != 3 or image.shape[2] != 3 or not image.size:  # noqa: PLR2004
-        raise ValueError(f"image has shape {image.shape}: give RGB (height, width, 3)")
+    _check_channels(image, 3, 4)
     for what, mask in (("person_mask", person), *((f"mask of object {i}", m) for i, m in object_masks.items())):
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != image.shape[:2]):
             raise ValueError(f"{what} is {_kind(mask)} {mask.shape}: give booleans of shape {image.shape[:2]}")
+
+
+def _check_channels(image: Pixels, *channels: int) -> None:
+    if image.ndim != 3 or image.shape[2] not in channels or not image.size:  # noqa: PLR2004
+        raise ValueError(f"image has shape {image.shape}: give RGB (height, width, 3)")
 
 
 def _hsv_change(drawn: Perturbation) -> Change | None:
@@ -271,7 +275,8 @@ def _apply(
         case "background-swap":
             if drawn.donor is None or drawn.donor not in donors:
                 raise ValueError(f"background-swap needs the image {drawn.donor!r} and its person mask: pass donor")
-            return swap_background(image, _needed(person, drawn), *donors[drawn.donor])
+            rgb = np.ascontiguousarray(image[..., :3])
+            return swap_background(rgb, _needed(person, drawn), *donors[drawn.donor])
     return image.copy()
 
 

@@ -1,0 +1,217 @@
+"""The same shards on a real Ray cluster of two workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster_tasks import Watched, begin, complain, die, square
+from examples import encoded, selection
+from truegap.build import Plan, Workspace, build_shard, plan
+from truegap.engine import check_engine, run_tasks
+from truegap.engine import ray as engine
+from truegap.errors import UserError
+
+TESTS = Path(__file__).parents[1]
+
+WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A cluster of two workers, ended with the module."""
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'truegap[ray]'")
+    # Ray puts sockets there, whose paths may have 107 characters at most.
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
+    options = ["--port=0", f"--num-cpus={WORKERS}", "--include-dashboard=false", "--object-store-memory=80000000"]
+    command = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--disable-usage-stats", *options]
+    log = folder / "log"
+    with log.open("wb") as output:
+        cluster = subprocess.Popen(
+            [*command, f"--temp-dir={folder}"],
+            stdout=output,
+            stderr=output,
+            env={**os.environ, "PYTHONPATH": str(TESTS), "RAY_USAGE_STATS_ENABLED": "0"},
+        )
+    try:
+        until(lambda: "Ray runtime started" in log.read_text() or cluster.poll() is not None, 120)
+        assert cluster.poll() is None, log.read_text()
+        yield (folder / "ray_current_cluster").read_text().strip()
+    finally:
+        cluster.terminate()
+        cluster.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def cluster(address):
+    """A connection that all tests share; Ray starts new workers for every connection."""
+    import ray
+
+    ray.init(address=address, logging_level="ERROR", log_to_driver=False)
+    yield address
+    ray.shutdown()
+
+
+def until(true, seconds: float = 40) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def build(made: Plan, out: Path, engine_name: str):
+    workspace = Workspace(made, out)
+    with workspace.opened():
+        list(run_tasks(build_shard, workspace.tasks(), workers=WORKERS, engine=engine_name, folder=workspace.shards))
+        assert not list(workspace.shards.glob(".seen-*"))
+        return workspace.finish()
+
+
+def watched(folder: Path, *deadly: str) -> Plan:
+    """Ten images in shards of three; those named kill whoever reads them first."""
+    folder.mkdir()
+    examples = [
+        replace(each, image=Watched(encoded(int(each.image_id)), folder / each.image_id, each.image_id in deadly))
+        for each in selection(10).examples
+    ]
+    return Plan("synthetic", "1.0.0", replace(selection(10), examples=examples))
+
+
+@pytest.mark.slow
+def test_same_manifest_as_on_this_machine(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "SHARD_SIZE", 3)
+    there = build(watched(tmp_path / "reads"), tmp_path / "ray", "ray")
+    assert there == build(watched(tmp_path / "others"), tmp_path / "local", "local")
+    assert there.configs["original"].files == 4
+
+
+@pytest.mark.slow
+def test_killed_worker_costs_its_shard(cluster, tmp_path, monkeypatch):
+    # given image 4, in the middle of the second shard, which kills the process that reads it first
+    monkeypatch.setattr(plan, "SHARD_SIZE", 3)
+    made = watched(tmp_path / "reads", "4")
+    manifest = build(made, tmp_path / "ray", "ray")
+    # then that shard was begun twice, the others once, and the rows are those of a quiet build
+    reads = {file.name: len(file.read_text().split()) for file in (tmp_path / "reads").iterdir()}
+    assert reads == {str(i): 2 if i in (3, 4) else 1 for i in range(10)}
+    assert manifest.rows == build(watched(tmp_path / "others"), tmp_path / "local", "local").rows
+
+
+@pytest.mark.slow
+def test_command_builds_on_the_cluster(cluster, tmp_path):
+    from typer.testing import CliRunner
+
+    from truegap.cli.app import app
+
+    def command(name: str) -> str:
+        options = ["--limit", "4", "--configs", "original,color-strong", "--engine", name, "--workers", "1", "--json"]
+        result = CliRunner().invoke(app, ["build", "synthetic", "--out", str(tmp_path / name), *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    assert command("ray") == command("local")
+
+
+@pytest.mark.slow
+def test_task_that_always_kills_is_one_line(cluster, monkeypatch):
+    monkeypatch.setattr(engine, "MAX_RETRIES", 1)
+    with pytest.raises(UserError, match=r"^--engine ray: a task's worker died 2 times.*fewer --workers$"):
+        list(run_tasks(die, [1], engine="ray"))
+
+
+@pytest.mark.slow
+def test_results_and_errors_come_as_they_are(cluster):
+    assert sorted(run_tasks(square, range(9), workers=3, engine="ray")) == [n * n for n in range(9)]
+    with pytest.raises(UserError, match=r"^task 2 cannot be done$"):
+        list(run_tasks(complain, [2], engine="ray"))
+
+
+@pytest.mark.slow
+def test_stopping_early_begins_nothing_more(cluster, tmp_path):
+    # given a task that ends at once, and four that do not, of which one runs beside it
+    results = run_tasks(_touch_or_sleep, [tmp_path / name for name in "abcd"], engine="ray")
+    assert next(results) == "a"
+    until(lambda: len(list(tmp_path.iterdir())) == WORKERS + 1)
+    results.close()
+    time.sleep(1)
+    assert len(list(tmp_path.iterdir())) == WORKERS + 1
+
+
+def _touch_or_sleep(path: Path) -> str:
+    if path.name == "a":
+        path.touch()
+        return path.name
+    begin(path)
+    raise AssertionError
+
+
+@pytest.mark.slow
+def test_interruption_cancels_what_has_not_begun(address, tmp_path):
+    # given six endless tasks on two workers, started by another process, which then gets Ctrl-C
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom cluster_tasks import begin\nfrom truegap.engine import run_tasks\n"
+        "list(run_tasks(begin, [Path(sys.argv[1]) / str(i) for i in range(6)], engine='ray'))\n"
+    )
+    driver = subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(TESTS), "RAY_ADDRESS": address},
+        stderr=subprocess.PIPE,
+    )
+    until(lambda: len(list(tmp_path.iterdir())) == WORKERS)
+    driver.send_signal(signal.SIGINT)
+    _, errors = driver.communicate(timeout=20)
+    # then it ends, and no other task begins, though both workers are free
+    assert b"KeyboardInterrupt" in errors
+    time.sleep(1)
+    assert len(list(tmp_path.iterdir())) == WORKERS
+
+
+@pytest.mark.slow
+def test_machine_that_does_not_see_the_folder(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "write_text", lambda _path, _text: 0)  # given a marker that is not where it should be
+    with pytest.raises(UserError, match=r"does not see .*on a file system that all machines share$"):
+        list(run_tasks(square, [1, 2], engine="ray", folder=tmp_path))
+
+
+@pytest.mark.slow
+def test_machine_with_another_version(cluster, monkeypatch):
+    monkeypatch.setattr(engine, "_versions", lambda _packages: {"pillow": "1.1.7"})
+    # The workers import the module anew and have the real versions.
+    with pytest.raises(UserError, match=r"has pillow 1\d\.\S+ and this one 1\.1\.7: rows would differ"):
+        list(engine.run_on_ray(square, [1], packages=["pillow"]))
+
+
+def test_no_cluster_is_one_line(monkeypatch):
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'truegap[ray]'")
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # discard: nobody listens
+    with pytest.raises(UserError, match=r"no Ray cluster at RAY_ADDRESS=127\.0\.0\.1:9: start one with `ray start"):
+        list(run_tasks(square, [1], engine="ray"))
+
+
+def test_without_ray_the_message_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"pip install 'truegap\[ray\]'"):
+        list(run_tasks(square, [1], engine="ray"))
+
+
+def test_unknown_engine():
+    with pytest.raises(UserError, match=r"--engine dask: use one of local, ray"):
+        check_engine("dask")
+
+
+def test_workers_must_be_positive_on_a_cluster_too():
+    with pytest.raises(UserError, match="--workers 0"):
+        list(run_tasks(square, [1], workers=0, engine="ray"))
