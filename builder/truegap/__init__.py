@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from truegap import scores
     from truegap.build.live import perturbed
     from truegap.errors import UserError
+    from truegap.hub.load import load
     from truegap.perturbations import perturb, redo
 
 __version__ = "0.1.0"
-__all__ = ["UserError", "__version__", "perturb", "perturbed", "redo", "scores"]
+__all__ = ["UserError", "__version__", "load", "perturb", "perturbed", "redo", "scores"]
 
 _HOME = {
     "UserError": "truegap.errors",
+    "load": "truegap.hub.load",
     "perturb": "truegap.perturbations",
     "perturbed": "truegap.build.live",
     "redo": "truegap.perturbations",

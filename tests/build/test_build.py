@@ -129,11 +129,11 @@ def test_unusable_images_are_counted(tmp_path):
     chosen = replace(selection(2, *broken), dropped=[Dropped("99", "captions name nobody")])
     manifest = build(Plan("synthetic", "1.0.0", chosen), tmp_path / "b")
     assert manifest.dropped == {
-        "captions name nobody": ["99"],
-        "image file cannot be read: No such file or directory": ["100"],
-        "image file is truncated": ["101"],
-        "not a JPEG, PNG or WebP image": ["103"],
-        "size of the image differs from its annotation": ["102"],
+        "captions name nobody": {"99": ""},
+        "image file cannot be read": {"100": "No such file or directory"},
+        "image file is truncated": {"101": ""},
+        "not a JPEG, PNG or WebP image": {"103": ""},
+        "size of the image differs from its annotation": {"102": ""},
     }
     assert manifest.configs["original"].rows == 2
     assert "- 1: image file is truncated" in (tmp_path / "b" / "README.md").read_text()
@@ -278,3 +278,29 @@ def test_another_build_under_the_same_name_is_read_as_itself(tmp_path):
         (tmp_path / place).mkdir()
         build(Plan("synthetic", "1.0.0", selection(n), ("original", "control")), tmp_path / place / "b")
         assert len(load_dataset(str(tmp_path / place / "b"), "control", split="test")) == n
+
+
+def test_only_licences_that_allow_it_are_published():
+    from truegap.build import publishable
+    from truegap.sources import load_benchmark
+
+    spec = load_benchmark("coco-gender")
+    forbidden = example(50, license="CC BY-NC-ND 2.0")
+    chosen = publishable(selection(4, forbidden, example(51, license="unheard of")), spec)
+    assert [each.image_id for each in chosen.examples] == ["0", "1", "2", "3"]
+    assert chosen.dropped == [
+        Dropped("50", "licence forbids publishing changed copies: CC BY-NC-ND 2.0"),
+        Dropped("51", "licence forbids publishing changed copies: unheard of"),
+    ]
+    assert chosen.steps[-1].name == "publishable"
+    with pytest.raises(UserError, match="publish a recipe instead"):
+        publishable(selection(0, forbidden), spec)
+
+
+def test_what_would_come_out_wrong_is_refused(tmp_path):
+    nobody = selection(2, example(7, persons=()))
+    with pytest.raises(UserError, match=r"nobody is marked in 1 images, such as 7.*--regions DETECTOR"):
+        Workspace(Plan("synthetic", "1.0.0", nobody), tmp_path / "b")
+    Workspace(Plan("synthetic", "1.0.0", nobody, ("original", "control")), tmp_path / "b")
+    with pytest.raises(UserError, match="images of train cannot be built yet"):
+        Workspace(Plan("synthetic", "1.0.0", selection(2, example(7, split="train"))), tmp_path / "b")

@@ -70,7 +70,7 @@ def test_from_a_photograph_to_a_leaderboard_row(archive, tmp_path, monkeypatch):
         "build", "coco-gender", "--source", archive, "--out", benchmark, "--encoding", "png", "--workers", "2"
     )
     assert "coco_person" in built
-    assert "left out: 1 (2 persons in COCO)" in built
+    assert "left out: 1 (several persons in COCO)" in built
     blurred = load_dataset(str(benchmark), "background-strong", split="test")
     original = load_dataset(str(benchmark), "original", split="test")
     assert sorted(blurred["gender"]) == [0] * 4 + [1] * 4

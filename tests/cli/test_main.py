@@ -100,3 +100,60 @@ def test_progress_in_a_log_is_a_few_lines(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1] == "counting: 1000 of 1000"
     assert len(lines) <= 5
+
+
+@pytest.mark.slow
+def test_killed_build_leaves_no_worker_and_goes_on(tmp_path):
+    # given a build of several shards whose parent is killed, not its workers; then they end, and the command goes on
+    out = tmp_path / "b"
+    command = [
+        "build",
+        "synthetic",
+        "--out",
+        str(out),
+        "--limit",
+        "700",
+        "--workers",
+        "2",
+        "--configs",
+        "original,control",
+    ]
+    running = subprocess.Popen([*TRUEGAP, *command], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 90
+    while not list(tmp_path.glob("b.partial/shards/.0*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    children = subprocess.run(
+        ["pgrep", "-P", str(running.pid)], capture_output=True, text=True, check=False
+    ).stdout.split()
+    running.kill()
+    running.wait()
+    assert children
+    assert not out.exists()
+    while any(os.path.exists(f"/proc/{child}") for child in children) and time.monotonic() < deadline:  # noqa: PTH110
+        time.sleep(0.05)
+    assert not [child for child in children if os.path.exists(f"/proc/{child}")]  # noqa: PTH110
+    assert truegap(*command).returncode == 0
+    assert not list(out.rglob("*.aside"))
+    reference = tmp_path / "reference"
+    assert truegap(*[str(reference) if each == str(out) else each for each in command]).returncode == 0
+    assert (out / "manifest.json").read_bytes() == (reference / "manifest.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [("/", "give a folder of its own"), ("file/x", "Not a directory"), ("/proc/x", "/proc/x")],
+)
+def test_impossible_places_are_one_line(tmp_path, out, message):
+    (tmp_path / "file").write_text("")
+    done = truegap("build", "synthetic", "--out", out, "--limit", "2", "--workers", "1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_options_of_another_benchmark_are_refused(tmp_path):
+    done = truegap("build", "synthetic", "--out", "b", "--split", "val2017", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "truegap: synthetic has no option --split: leave it out\n")
+    done = truegap("build", "coco-gender", "--out", "b", "--source", ".", "--rho", "object=1", cwd=tmp_path)
+    assert "coco-gender has no option --rho" in done.stderr
+    assert "ask for at least 1" in truegap("build", "synthetic", "--out", "b", "--limit", "0", cwd=tmp_path).stderr

@@ -73,8 +73,8 @@ class Manifest(Strict):
     published: dict[str, int] | None = None
     """Counts that the paper prints for this benchmark, to compare with the last step."""
     configs: dict[str, ConfigSummary]
-    dropped: dict[str, list[str]] = Field(default_factory=dict)
-    """Ids of every image left out, by reason."""
+    dropped: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Every image left out, by reason: its id, and the detail (may be empty)."""
     repairs: dict[str, int] = Field(default_factory=dict)
     """What was mended or left out inside images that stay, counted by reason."""
     versions: dict[str, str]

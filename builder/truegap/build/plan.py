@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -14,7 +15,8 @@ from truegap.build.rows import fields_of
 from truegap.errors import UserError
 from truegap.perturbations import Options
 from truegap.perturbations.keys import Key
-from truegap.schema import CONFIGS, EXTRA_CONFIGS, GENDERS, Example, FilterStep, Selection
+from truegap.schema import CONFIGS, EXTRA_CONFIGS, GENDERS, Dropped, Example, FilterStep, Selection
+from truegap.sources.benchmark import BenchmarkSpec
 
 SHARD_SIZE = 256
 """Images per shard: the unit of work, of resuming, and of the files; about a minute of building."""
@@ -62,7 +64,7 @@ class Plan:
             "options": asdict(self.options),
             "encoder": self.encoder.record(),
             "selection": dict(self.selection.options),
-            "versions": {package: version(package) for package in VERSIONED},
+            "versions": {package: _version(package) for package in VERSIONED},
         }
 
     def key(self) -> str:
@@ -75,6 +77,12 @@ class Plan:
 
 GROUPS = {"standard": CONFIGS, "extra": EXTRA_CONFIGS}
 """Names that stand for several configs."""
+
+
+@cache
+def _version(package: str) -> str:
+    """Read once: it takes milliseconds."""
+    return version(package)
 
 
 def choose_configs(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -91,6 +99,31 @@ def choose_configs(names: Sequence[str] | None) -> tuple[str, ...]:
     if unknown := sorted(chosen - set(known)):
         raise UserError(f"unknown config {', '.join(unknown)}: use some of {', '.join((*GROUPS, *known))}")
     return tuple(config for config in known if config in chosen)
+
+
+def publishable(selection: Selection, spec: BenchmarkSpec) -> Selection:
+    """The images whose licence lets changed copies be published; the others are dropped with their licence as reason.
+
+    Raises:
+        UserError: None is left.
+    """
+    kept = [each for each in selection.examples if spec.publishable(each.license, perturbed=True)]
+    if not kept:
+        raise UserError(f"--publishable: no image of {spec.name} may be published changed: publish a recipe instead")
+    ids = {each.image_id for each in kept}
+    dropped = [
+        Dropped(each.image_id, f"licence forbids publishing changed copies: {each.license}")
+        for each in selection.examples
+        if each.image_id not in ids
+    ]
+    step = FilterStep("publishable", *(sum(each.gender == gender for each in kept) for gender in GENDERS))
+    return replace(
+        selection,
+        examples=kept,
+        steps=[*selection.steps, step],
+        dropped=[*selection.dropped, *dropped],
+        options={**selection.options, "publishable": True},
+    )
 
 
 def limit(selection: Selection, count: int, *, benchmark: str, seed: int) -> Selection:
@@ -119,4 +152,6 @@ def limit(selection: Selection, count: int, *, benchmark: str, seed: int) -> Sel
     kept = {each.image_id for each in (*ranked["woman"][:woman], *ranked["man"][: count - woman])}
     examples = [each for each in selection.examples if each.image_id in kept]
     step = FilterStep(f"limit {count}", *(sum(example.gender == gender for example in examples) for gender in GENDERS))
-    return Selection(examples, [*selection.steps, step], selection.dropped, {**selection.options, "limit": count})
+    return replace(
+        selection, examples=examples, steps=[*selection.steps, step], options={**selection.options, "limit": count}
+    )

@@ -16,9 +16,10 @@ from truegap.build.card import card
 from truegap.build.draws import choose_donors
 from truegap.build.manifest import FILE, ConfigSummary, Manifest, Rows, Step, read_manifest, write_json
 from truegap.build.plan import Plan
+from truegap.build.rows import columns
 from truegap.build.shard import SUMMARY, ShardTask
 from truegap.errors import UserError
-from truegap.schema import GENDERS
+from truegap.schema import CONTROLS, GENDERS
 
 
 class Workspace:
@@ -31,10 +32,13 @@ class Workspace:
         """Looks at what is there already.
 
         Raises:
-            UserError: `out` holds something else.
+            UserError: `out` holds something else, or the plan cannot be built.
         """
+        _check(plan)
         self.plan = plan
-        self.out = out
+        self.out = out = out.resolve()
+        if not out.name:
+            raise UserError(f"--out {out}: give a folder of its own")
         self.partial = out.with_name(f"{out.name}.partial")
         self.shards = self.partial / "shards"
         self.key = plan.key()
@@ -66,6 +70,8 @@ class Workspace:
             raise UserError(f"another process is building {self.out}: wait for it, or choose another --out") from None
         try:
             self._claim()
+            for left in self.shards.glob(".*.aside"):
+                shutil.rmtree(left, ignore_errors=True)
             yield
         finally:
             lock.release()
@@ -74,7 +80,10 @@ class Workspace:
         path = self.shards / "build.json"
         if not path.exists():
             write_json(path, {"key": self.key, **self.plan.describe()})
-        begun = json.loads(path.read_bytes())
+        try:
+            begun = json.loads(path.read_bytes())
+        except ValueError:
+            raise UserError(f"{path} is damaged: remove {self.partial} and build again") from None
         if begun["key"] != self.key:
             now = self.plan.describe()
             other = [name for name, value in now.items() if json.loads(json.dumps(value)) != begun.get(name)]
@@ -85,7 +94,7 @@ class Workspace:
 
     def tasks(self) -> list[ShardTask]:
         """One task per shard, finished ones too: they come back at once."""
-        extra = extra_columns(self.plan)
+        schema = columns(extra_columns(self.plan)).arrow_schema
         return [
             ShardTask(
                 folder=self.shards / f"{number:05d}",
@@ -95,7 +104,7 @@ class Workspace:
                 seed=self.plan.seed,
                 options=self.plan.options,
                 encoder=self.plan.encoder,
-                extra=extra,
+                schema=schema,
                 donors=choose_donors(
                     examples,
                     self.plan.configs,
@@ -137,6 +146,22 @@ class Workspace:
         return manifest
 
 
+def _check(plan: Plan) -> None:
+    """Refuses what would come out wrong without a word."""
+    examples = plan.selection.examples
+    if splits := sorted({each.split for each in examples} - {"test"}):
+        raise UserError(
+            f"{plan.benchmark}: images of {' and '.join(splits)} cannot be built yet, only those of test; "
+            "read them with truegap.sources.read"
+        )
+    nobody = [each.image_id for each in examples if not each.persons]
+    if nobody and any(config not in CONTROLS for config in plan.configs):
+        raise UserError(
+            f"{plan.benchmark}: nobody is marked in {len(nobody)} images, such as {nobody[0]}, so a perturbation would "
+            "hit the person: find them with --regions DETECTOR or --detections FILE"
+        )
+
+
 def manifest_of(plan: Plan, key: str, summaries: list[dict[str, Any]], *, files: int) -> Manifest:
     """The manifest of finished shards."""
     image_ids = [each for summary in summaries for each in summary["image_id"]]
@@ -145,12 +170,13 @@ def manifest_of(plan: Plan, key: str, summaries: list[dict[str, Any]], *, files:
         {config: [each for summary in summaries for each in summary[what][config]] for config in plan.configs}
         for what in ("sha256", "image_sha256")
     )
-    dropped: dict[str, list[str]] = defaultdict(list)
-    for image in plan.selection.dropped:
-        dropped[image.reason].append(image.image_id)
-    for summary in summaries:
-        for image_id, reason in summary["dropped"].items():
-            dropped[reason].append(image_id)
+    dropped: dict[str, dict[str, str]] = defaultdict(dict)
+    reasons = [(image.image_id, image.reason) for image in plan.selection.dropped]
+    reasons += [each for summary in summaries for each in summary["dropped"].items()]
+    for image_id, text in reasons:
+        # What follows the colon differs from image to image: a reason is counted, its details are kept.
+        reason, _, detail = text.partition(": ")
+        dropped[reason][image_id] = detail
     steps = [Step(name=s.name, woman=s.woman, man=s.man, other=s.other) for s in plan.selection.steps]
     steps.append(Step(name="image readable", **{gender: counts[gender] for gender in GENDERS}))
     described = plan.describe()
@@ -167,7 +193,7 @@ def manifest_of(plan: Plan, key: str, summaries: list[dict[str, Any]], *, files:
         configs={
             config: _summary(config, image_ids, hashes[config], counts, files, summaries) for config in plan.configs
         },
-        dropped={reason: dropped[reason] for reason in sorted(dropped)},
+        dropped={reason: dropped[reason] for reason in sorted(dropped, key=lambda each: (-len(dropped[each]), each))},
         repairs=dict(plan.selection.repairs),
         versions=described["versions"],
         rows=Rows(image_id=image_ids, sha256=hashes, image_sha256=image_hashes),

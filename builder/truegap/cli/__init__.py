@@ -20,6 +20,10 @@ def main() -> None:
     except UserError as error:
         _say(str(error))
         sys.exit(2)
+    except OSError as error:
+        # A full disk, a folder that cannot be written: what was begun is beside its place and goes on from there.
+        _say(f"{error.filename or 'a file'}: {error.strerror or error}")
+        sys.exit(2)
     except (typer.Abort, KeyboardInterrupt):
         status = _INTERRUPTED
     except Exception as error:

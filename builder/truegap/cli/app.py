@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from truegap import __version__
-from truegap.cli import build, demo, evaluate, leaderboard, report
+from truegap.cli import audit, build, compare, counterfactual, demo, evaluate, leaderboard, recipe, report, score
 
 app = typer.Typer(
     name="truegap",
@@ -14,7 +14,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, build, evaluate, report, leaderboard):
+for verb in (demo, build, recipe, evaluate, score, compare, report, leaderboard, audit, counterfactual):
     verb.register(app)
 
 

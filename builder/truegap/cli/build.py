@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,9 +21,13 @@ Examples:
 
   truegap build coco-gender --source /data/coco --out coco-gender
 
-  truegap build coco-gender --source /data/coco --out coco-gender --split val --single-person uniform_presentation
+  truegap build coco-gender --source /data/coco --out coco-gender --split val2017 --single-person uniform_presentation
 
   truegap build synthetic --out synthetic --limit 400 --rho background=0.9
+
+  truegap build coco-gender --source /data/coco --out coco-lvis --detections detic.json --vocabulary lvis_v1_val.json
+
+  truegap build synthetic --out grabcut --limit 100 --regions grabcut
 """
 
 
@@ -33,19 +37,38 @@ def register(app: typer.Typer) -> None:
 
 
 def build(
-    name: Annotated[str, typer.Argument(help="Which benchmark: coco-gender or synthetic.")],
+    name: Annotated[str, typer.Argument(help="Which benchmark, such as coco-gender, facet, miap, folder, synthetic.")],
     out: Annotated[Path, typer.Option(help="The folder that becomes the dataset.")],
     source: Annotated[Path | None, typer.Option(help="The archive as it unpacks.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="Repeat a published recipe: a folder, or ORG/NAME[@TAG].")] = None,
     encoding: Annotated[str, typer.Option(help="How perturbed images are stored: jpeg, png or webp.")] = "jpeg",
-    configs: Annotated[str, typer.Option(help="Some of the fifteen configs, separated by commas.")] = "",
+    configs: Annotated[
+        str, typer.Option(help="Some configs by comma; standard (the fifteen) and extra stand for several.")
+    ] = "",
     limit: Annotated[int | None, typer.Option(help="A balanced sample of so many images.")] = None,
     seed: Annotated[int, typer.Option(help="Part of every random key.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
-    split: Annotated[str | None, typer.Option(help="coco-gender: train, val, or auto for all that is there.")] = None,
+    publishable: Annotated[
+        bool, typer.Option(help="Leave out images whose licence forbids publishing changed copies.")
+    ] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores, or all of the cluster.")] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Where to build: local, or ray for an existing Ray cluster (RAY_ADDRESS, or the one of this machine); "
+            "its machines share the folders of --source and --out."
+        ),
+    ] = "local",
+    split: Annotated[
+        str | None, typer.Option(help="coco-gender: val2014, train2014, val2017, train2017, several by comma, or auto.")
+    ] = None,
     labels: Annotated[str | None, typer.Option(help="coco-gender: captions or annotators.")] = None,
     labels_file: Annotated[Path | None, typer.Option(help="coco-gender: the annotators' CSV.")] = None,
     single_person: Annotated[
         str | None, typer.Option(help="coco-gender: annotated, coco_person, uniform_presentation, or several by comma.")
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="An option of the source, as name=value; a wrong name lists them all."),
     ] = None,
     rho: Annotated[
         str, typer.Option(help="synthetic: correlation of features with the label, such as background=0.9,object=0.5.")
@@ -57,51 +80,103 @@ def build(
     shape: Annotated[str, typer.Option(help="What is blacked out of an object: box or mask.")] = "box",
     protect_person: Annotated[bool, typer.Option(help="Whether persons stay when an object is blacked out.")] = True,
     bleed: Annotated[str, typer.Option(help="Background: paste (a halo stays) or none.")] = "paste",
+    regions: Annotated[
+        str,
+        typer.Option(
+            help="Where persons and objects come from: annotations (default), box, grabcut, or detectors and "
+            "segmenters of transformers (folder or org/name), several by comma."
+        ),
+    ] = "",
+    detections: Annotated[Path | None, typer.Option(help="Detections made elsewhere: COCO results as JSON.")] = None,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(help="What open-vocabulary detectors look for: everyday, coco, or a file with one name per line."),
+    ] = None,
+    score_threshold: Annotated[
+        float | None, typer.Option(help="Least score of a detection; default: the usual one of each detector.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """See `_HELP`."""
     from truegap.build import Plan, Workspace, choose_configs
     from truegap.build import limit as limited
+    from truegap.build import publishable as allowed
     from truegap.build.images import Encoder
+    from truegap.cli.recipe import build_from
+    from truegap.engine import check_engine, check_workers
     from truegap.errors import UserError
     from truegap.perturbations import Options
+    from truegap.regions.recipe import choose
     from truegap.sources import load_benchmark
 
+    chosen_engine = check_engine(engine)
+    if workers is not None:
+        check_workers(workers)
     chosen = {"split": split, "labels": labels, "labels_file": labels_file, "single_person": single_person}
+    chosen |= _named(option or [])
+    chosen = {key: value for key, value in chosen.items() if value is not None}
+    _refuse_strangers(name, {**chosen, "source": source} if name == "synthetic" else {"rho": rho})
+    names = [each.strip() for each in configs.split(",") if each.strip()]
+    if recipe is not None:
+        wanted = choose_configs(names) if names else None
+        build_from(recipe, name, source, out, configs=wanted, workers=workers, **chosen)
+        summarise(out, as_json=as_json)
+        return
     try:
         options = Options(strong_gap, count, shape, protect_person, bleed)  # type: ignore[arg-type]
         encoder = Encoder(encoding)  # type: ignore[arg-type]
     except ValueError as error:
         raise UserError(str(error)) from None
-    selection = (
-        _synthetic(limit, seed, rho)
-        if name == "synthetic"
-        else _read(name, source, {key: value for key, value in chosen.items() if value is not None})
-    )
+    selection = _synthetic(limit, seed, rho) if name == "synthetic" else _read(name, source, chosen)
     spec = load_benchmark(name)
+    if publishable:
+        selection = allowed(selection, spec)
     if limit is not None and name != "synthetic":
         selection = limited(selection, limit, benchmark=name, seed=seed)
+    finder = choose(
+        regions,
+        detections=detections,
+        vocabulary=vocabulary,
+        threshold=score_threshold,
+        object_masks=options.shape == "mask",
+    )
+    selection = found_regions(selection, finder, workers, chosen_engine)
     published = {"woman": spec.published.woman, "man": spec.published.man} if spec.published else None
-    names = [each.strip() for each in configs.split(",") if each.strip()]
     plan = Plan(name, spec.version, selection, choose_configs(names), seed, options, encoder, published)
     workspace = Workspace(plan, out)
     if workspace.finished:
-        typer.echo(f"{out} is finished already: nothing to do", err=True)
+        typer.echo(f"{out} is finished already: nothing to do; to build it anew, remove it", err=True)
     else:
-        run(workspace, workers)
+        run(workspace, workers, chosen_engine)
     summarise(out, as_json=as_json)
 
 
-def run(workspace: Any, workers: int | None) -> None:
+def found_regions(
+    selection: Selection, recipe: Any, workers: int | None, engine: Literal["local", "ray"] = "local"
+) -> Selection:
+    """The selection with the persons and objects that a recipe finds, kept in the user's cache for the next build."""
+    from functools import partial
+
+    from truegap.build.regions import with_regions
+    from truegap.engine import run_tasks
+    from truegap.models.cache import cache_folder
+
+    if recipe.is_plain:
+        return selection
+    spread = partial(run_tasks, workers=workers, engine=engine)
+    with progress("finding persons and objects", len(selection.examples)) as advance:
+        return with_regions(selection, recipe, spread, cache=cache_folder() / "regions.sqlite", advance=advance)
+
+
+def run(workspace: Any, workers: int | None, engine: Literal["local", "ray"] = "local") -> None:
     """Builds what is not built yet, with progress."""
     from truegap.build import build_shard
-    from truegap.engine import check_workers, cores, run_tasks
+    from truegap.engine import run_tasks
 
-    workers = check_workers(cores() if workers is None else workers)
     tasks = workspace.tasks()
     images = sum(len(task.examples) for task in tasks)
     with workspace.opened(), progress(f"building {workspace.plan.benchmark}", images) as advance:
-        for done in run_tasks(build_shard, tasks, workers=workers):
+        for done in run_tasks(build_shard, tasks, workers=workers, engine=engine, folder=workspace.shards):
             advance(len(done["image_id"]) + len(done["dropped"]))
         workspace.finish()
 
@@ -134,7 +209,8 @@ def summarise(out: Path, *, as_json: bool) -> None:
     if published := load_benchmark(manifest.benchmark).published:
         last = manifest.steps[-1]
         typer.echo(f"size: {published.distance(last.woman, last.man)}")
-    typer.echo(f'next: load_dataset({json.dumps(str(out))}, "background-strong", split="test")')
+    shown = "background-strong" if "background-strong" in manifest.configs else next(iter(manifest.configs))
+    typer.echo(f'next: load_dataset({json.dumps(str(out))}, "{shown}", split="test")')
 
 
 def _read(name: str, source: Path | None, options: dict[str, Any]) -> Selection:
@@ -148,6 +224,23 @@ def _read(name: str, source: Path | None, options: dict[str, Any]) -> Selection:
     return read(name, source, **options)
 
 
+def _named(options: list[str]) -> dict[str, str]:
+    """`name=value` texts as a dictionary."""
+    from truegap.errors import UserError
+
+    if wrong := [each for each in options if "=" not in each]:
+        raise UserError(f"--option {wrong[0]}: give name=value")
+    return {name.strip().replace("-", "_"): value for name, value in (each.split("=", 1) for each in options)}
+
+
+def _refuse_strangers(name: str, given: dict[str, Any]) -> None:
+    """An option of another benchmark is a mistake, not something to pass over."""
+    from truegap.errors import UserError
+
+    if strange := [f"--{each.replace('_', '-')}" for each, value in given.items() if value]:
+        raise UserError(f"{name} has no option {', '.join(strange)}: leave it out")
+
+
 def _synthetic(count: int | None, seed: int, rho: str) -> Selection:
     from truegap.errors import UserError
     from truegap.synthetic.selection import selection
@@ -157,4 +250,4 @@ def _synthetic(count: int | None, seed: int, rho: str) -> Selection:
         planted = {feature.strip(): float(strength) for feature, strength in pairs}
     except ValueError:
         raise UserError(f"--rho {rho}: give features and numbers, such as background=0.9,object=0.5") from None
-    return selection(count or SYNTHETIC_IMAGES, seed=seed, rho=planted)
+    return selection(SYNTHETIC_IMAGES if count is None else count, seed=seed, rho=planted)

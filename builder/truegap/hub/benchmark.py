@@ -117,23 +117,36 @@ def open_benchmark(spec: str, configs: Sequence[str] | None = None) -> Benchmark
     folder = Path(spec).expanduser()
     revision = None
     if not folder.is_dir():
-        folder, revision = _download(spec, configs)
+        wanted = [f"data/{config}/*" for config in configs] if configs else ["data/*"]
+        folder, revision = download(spec, [FILE, *wanted], "a built benchmark")
     manifest = read_manifest(folder)
     if missing := [config for config in configs or () if config not in manifest.configs]:
         raise UserError(f"{spec} has no config {', '.join(missing)}: it has {', '.join(manifest.configs)}")
     return Benchmark(spec, folder, manifest, revision)
 
 
-def _download(spec: str, configs: Sequence[str] | None) -> tuple[Path, str]:
+def download(spec: str, patterns: Sequence[str], what: str) -> tuple[Path, str]:
+    """Brings files of a Hub dataset to this disk.
+
+    Args:
+        spec: `ORG/NAME` or `ORG/NAME@TAG`.
+        patterns: Which files.
+        what: What the user should have given, for the message.
+
+    Returns:
+        The folder and the commit.
+
+    Raises:
+        UserError: The name is not one, or the files cannot be had.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     repository, _, tag = spec.partition("@")
     if not _REPOSITORY.fullmatch(repository):
-        raise UserError(f"{spec} is neither a folder nor ORG/NAME[@TAG]: give a built benchmark")
-    wanted = [FILE, *(f"data/{config}/*" for config in configs)] if configs else [FILE, "data/*"]
+        raise UserError(f"{spec} is neither a folder nor ORG/NAME[@TAG]: give {what}")
     try:
-        path = snapshot_download(repository, repo_type="dataset", revision=tag or None, allow_patterns=wanted)
+        path = snapshot_download(repository, repo_type="dataset", revision=tag or None, allow_patterns=list(patterns))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"{spec} is not a folder here and cannot be had from the Hub: {reason}") from None
