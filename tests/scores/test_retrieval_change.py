@@ -70,5 +70,3 @@ def test_perturbations_are_resampled_together():
 def test_nothing_to_average():
     before = measured(np.random.default_rng(0).normal(size=(4, 70)))
     assert retrieval_mean_delta(before, [], "max_skew@6").delta is None
-
-
