@@ -155,7 +155,8 @@ def against_the_codec(made: Plan, rounds: int, folder: Path) -> None:
     ours, codec, fewer = 1e3 * np.median(times, 0)[:, 0] / number
     ratio, strict = (np.median(times[:, 0] / times[:, other], 0) for other in (1, 2))
     print(
-        f"\nall {len(CONFIGS)} configs of {number} images on one core, milliseconds per image, median of {rounds} rounds"
+        f"\nall {len(CONFIGS)} configs of {number} images on one core, milliseconds per image, "
+        f"median of {rounds} rounds"
     )
     print(f"{'decode once, encode the same outputs':<50}{codec:>8.1f}")
     print(f"{'build':<50}{ours:>8.1f}   ratio {ratio[0]:.2f}, of processor time {ratio[1]:.2f} (target 1.35)")
@@ -261,7 +262,8 @@ def workers(made: Plan, folder: Path) -> None:
     ]
     alone, together = (seconds(partial(build, planned(chosen), folder / f"{n}", n)) for n in (1, 2))
     print(
-        f"\n{len(chosen)} images: one worker {alone:.1f} s, two with their start {together:.1f} s: {alone / together:.2f} x"
+        f"\n{len(chosen)} images: one worker {alone:.1f} s, two with their start {together:.1f} s: "
+        f"{alone / together:.2f} x"
     )
 
 
