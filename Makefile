@@ -10,6 +10,7 @@ READY := $(VENV)/.ready
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "truegap needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 2; }
+	@echo "installing into $(VENV), torch included: some gigabytes and a few minutes, once"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
 	@touch $@

@@ -26,7 +26,10 @@ def truegap(*arguments: str, **options) -> subprocess.CompletedProcess:
         (["build", "imagenet", "--out", "x"], "unknown benchmark 'imagenet': use one of coco-gender"),
         (["build", "coco-gender", "--out", "x"], "coco-gender needs --source DIR"),
         (["build", "synthetic", "--out", "x", "--encoding", "gif"], "unknown encoding 'gif'"),
-        (["build", "synthetic", "--out", "x", "--configs", "blurry"], "unknown config blurry: use some of original"),
+        (
+            ["build", "synthetic", "--out", "x", "--configs", "blurry"],
+            "unknown config blurry: use some of standard, extra, original",
+        ),
         (["build", "synthetic", "--out", "x", "--strong-gap", "12"], "strong_gap=12: use one of 10, 20"),
         (["build", "synthetic", "--out", "x", "--rho", "background"], "--rho background: give features and numbers"),
         (["build", "synthetic", "--out", "x", "--workers", "0", "--limit", "2"], "--workers 0"),
