@@ -78,3 +78,12 @@ def test_jpeg_has_quality_95_and_no_chroma_subsampling():
 def test_unknown_encoding_is_refused():
     with pytest.raises(ValueError, match="unknown encoding 'gif': use one of jpeg, png, webp"):
         Encoder("gif")
+
+
+@pytest.mark.parametrize("encoding", ["jpeg", "png", "webp"])
+def test_a_fourth_channel_changes_no_byte(encoding):
+    encoder, pixels = Encoder(encoding), decode(encoded())
+    noise = np.random.default_rng(0).integers(0, 256, (*pixels.shape[:2], 1), np.uint8)
+    plain = encoder.encode(pixels)
+    assert encoder.encode(encoder.prepared(pixels)) == plain
+    assert encoder.encode(np.concatenate([pixels, noise], axis=2)) == plain

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -40,3 +42,9 @@ def test_row_hash_sees_image_and_fields():
     fields = {"image_id": "1", "gender": 0}
     assert row_hash("a", fields) == row_hash("a", dict(reversed(fields.items())))
     assert len({row_hash("a", fields), row_hash("b", fields), row_hash("a", fields | {"gender": 1})}) == 3
+
+
+def test_row_hash_is_that_of_the_canonical_json():
+    fields = {"image_id": "é1", "gender": 0, "perturbation": {"b": [1.5, None], "a": "x"}}
+    line = '{"gender":0,"image":"abc","image_id":"\\u00e91","perturbation":{"a":"x","b":[1.5,null]}}'
+    assert row_hash("abc", fields) == hashlib.sha256(line.encode()).hexdigest()

@@ -6,7 +6,7 @@ from PIL import Image
 from scipy import ndimage
 
 import truegap
-from truegap.perturbations import Options, perturb, redo
+from truegap.perturbations import Options, draw, perturb, redo, redo_all
 from truegap.schema import Perturbation, Region
 
 FEATURES = ("color", "lighting", "object", "background")
@@ -144,3 +144,21 @@ def test_bad_input_names_the_remedy(image, person):
 def test_public_face():
     assert truegap.perturb is perturb
     assert truegap.redo is redo
+
+
+def test_a_fourth_channel_changes_no_pixel(image, person):
+    # given every kind of change, some sharing the conversion to HSV
+    drawn = [draw(feature, "strong", image_id="1", objects=OBJECTS) for feature in FEATURES]
+    drawn += [
+        Perturbation("background", radius=10.0, options={"bleed": "none"}),
+        Perturbation("control-hsv"),
+        Perturbation("none"),
+        Perturbation("person-removed"),
+        Perturbation("background-swap", "same", donor="2"),
+    ]
+    given = {"person_mask": person, "objects": OBJECTS, "donors": {"2": (image[::-1].copy(), person[::-1].copy())}}
+    padded = np.concatenate([image, image[..., :1]], axis=2)
+    for one, other in zip(redo_all(image, drawn, **given), redo_all(padded, drawn, **given), strict=True):
+        np.testing.assert_array_equal(other[..., :3], one)
+    with pytest.raises(ValueError, match=r"give RGB \(height, width, 3\)"):
+        redo(padded, drawn[0], person_mask=person)
