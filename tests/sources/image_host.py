@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from examples import encoded
@@ -30,7 +32,7 @@ PAGES = {
 
 
 class ImageHost:
-    """Serves until closed; counts calls and how many were served at once."""
+    """Serves until closed; counts calls and how many slow ones were served at once."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -49,15 +51,11 @@ class ImageHost:
                     host.calls[path] += 1
                     host.times.setdefault(path, []).append(time.monotonic())
                     host.headers = dict(self.headers)
-                    host.at_once += 1
-                    host.most_at_once = max(host.most_at_once, host.at_once)
                 try:
                     host.answer(self, path)
                 except (BrokenPipeError, ConnectionResetError):
                     pass
                 finally:
-                    with host.lock:
-                        host.at_once -= 1
                     self.close_connection = True
 
             def log_message(self, *_: object) -> None:
@@ -86,7 +84,8 @@ class ImageHost:
         kind = path.split("/")[1]
         match kind:
             case "slow-image":
-                time.sleep(0.1)
+                with self.counted():
+                    time.sleep(0.1)
                 self.send(handler, 200, IMAGE)
             case "silent":
                 time.sleep(3)
@@ -105,6 +104,18 @@ class ImageHost:
             case _:
                 status, body, headers = PAGES.get(kind, (404, HTML, {}))
                 self.send(handler, status, body, **headers)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call as being served, until its answer may leave: from then on the caller's next one may come."""
+        with self.lock:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
     def trickle(self, handler: BaseHTTPRequestHandler, kind: str) -> None:
         """Answers that are longer or shorter than they say, or come slowly."""
