@@ -37,6 +37,13 @@ Box = tuple[float, float, float, float]
 """`(x, y, width, height)` in pixels, x and y of the top left corner, as COCO writes boxes."""
 
 
+Size = tuple[int, int]
+"""`(height, width)` in pixels."""
+
+MAX_PIXELS = 64_000_000
+"""More is taken for a bomb: no photograph of these sources has a quarter of it, but a hostile file may claim it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """A person or an object: a box and, where the source has one, a mask.

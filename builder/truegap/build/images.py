@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError, features
 
+from truegap.schema import MAX_PIXELS
+
 FORMATS = ("JPEG", "PNG", "WEBP")
-MAX_PIXELS = 64_000_000
-"""More is taken for a decompression bomb: no photograph of these sources has a quarter of it."""
 
 Encoding = Literal["jpeg", "png", "webp"]
 

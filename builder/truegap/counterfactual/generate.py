@@ -106,7 +106,7 @@ def read_prompts(path: Path) -> tuple[str, ...]:
     Raises:
         UserError: It cannot be read.
     """
-    from truegap.sources._text import opened
+    from truegap.files.text import opened
 
     with opened(path, "a list of prompts") as file:
         lines = [line.strip() for line in file]

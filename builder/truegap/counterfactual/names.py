@@ -7,8 +7,8 @@ from pathlib import Path
 
 from truegap.counterfactual.occupations import check_name
 from truegap.errors import UserError
+from truegap.files.tables import rows
 from truegap.schema import GENDERS, Gender
-from truegap.sources._tables import rows
 
 DEFAULT = Path(__file__).with_name("gendered_names.csv")
 """`Waiter` is `Waitress` with a woman: the one rule of Xiao et al. 2024."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from truegap.errors import UserError
+from truegap.files.tables import rows
+from truegap.files.values import is_plain, number, shown
 from truegap.schema import Gender
-from truegap.sources._tables import rows
-from truegap.sources._values import is_plain, number, shown
 
 HALF = 50.0
 """Per cent of women from which an occupation is female-dominated; exactly half counts as such (Xiao et al. 2024)."""

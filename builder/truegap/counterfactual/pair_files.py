@@ -13,8 +13,8 @@ from truegap.counterfactual.files import write_text
 from truegap.counterfactual.occupations import Occupation, check_name
 from truegap.counterfactual.pairs import Pair, combined
 from truegap.errors import UserError
-from truegap.sources._tables import Row, rows
-from truegap.sources._values import number
+from truegap.files.tables import Row, rows
+from truegap.files.values import number
 
 FILE = "occ_merge_filter_sim.csv"
 """What the table of pairs is called in a folder that `genderbias-vl` reads."""

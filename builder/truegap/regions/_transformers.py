@@ -22,11 +22,11 @@ from PIL import Image
 from truegap.errors import UserError
 from truegap.regions import masks
 from truegap.regions._phrases import chunks, name_of, prompt
+from truegap.regions.boxes import around, clipped, from_corners
 from truegap.regions.combine import Detection
 from truegap.regions.masks import MaskError
 from truegap.regions.models import NMS, TEXT_THRESHOLD, WEIGHTS, Model
 from truegap.schema import Box
-from truegap.sources._boxes import around, clipped, from_corners
 
 _UNUSED = frozenset({"n/a", "no object", "background", "unlabeled"})
 """Names that label lists give to numbers without a class."""

@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
+from truegap.files.json_arrays import read_arrays, read_list
+from truegap.files.values import number, shown, whole
+from truegap.regions.boxes import CUT, clipped, segmentation
 from truegap.regions.combine import Detection
-from truegap.regions.masks import MaskError, Size
+from truegap.regions.masks import MaskError
 from truegap.regions.vocabulary import Vocabulary
-from truegap.schema import Example
-from truegap.sources._boxes import CUT, clipped, segmentation
-from truegap.sources._json import read_arrays, read_list
-from truegap.sources._values import number, shown, whole
+from truegap.schema import Example, Size
 
 THRESHOLD = 0.5
 MOST = 1_000

@@ -13,17 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_PIXELS = 100_000_000
-"""A larger mask is refused: no photograph has this size, but a hostile file may claim it."""
+from truegap.schema import MAX_PIXELS, Size
 
 _MAX_BOUNDARY = 4_000_000
 """Longest outline of a polygon in pixels; pycocotools allocates five points for each."""
 
 _LONGEST_GROUP = 7
 """Characters of five bits that one run may take: 35 bits, more than `MAX_PIXELS` needs."""
-
-Size = tuple[int, int]
-"""`(height, width)` in pixels."""
 
 
 class MaskError(ValueError):

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from truegap.errors import UserError
-from truegap.regions.masks import Size
-from truegap.schema import Dropped
-from truegap.sources._json import read_arrays
-from truegap.sources._values import NOT_PLAIN, address, is_plain, license_name, photo_size, whole
+from truegap.files.json_arrays import read_arrays
+from truegap.files.values import NOT_PLAIN, address, is_plain, license_name, photo_size, whole
+from truegap.schema import Dropped, Size
 
 PERSON = "person"
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from truegap.files.values import whole
 from truegap.regions import masks
-from truegap.regions.masks import MaskError, Size
-from truegap.schema import Region
-from truegap.sources._boxes import CUT, Unusable, clipped, segmentation
+from truegap.regions.boxes import CUT, Unusable, clipped, segmentation
+from truegap.regions.masks import MaskError
+from truegap.schema import Region, Size
 from truegap.sources._coco import PERSON, Annotation
-from truegap.sources._values import whole
 
 
 def is_person(annotation: Annotation, categories: Mapping[int, str]) -> bool:

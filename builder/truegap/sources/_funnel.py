@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from truegap.errors import UserError
-from truegap.regions.masks import Size
-from truegap.schema import Dropped, Example, FilterStep, Gender, Selection
-from truegap.sources._boxes import Unusable
+from truegap.regions.boxes import Unusable
+from truegap.schema import Dropped, Example, FilterStep, Gender, Selection, Size
 from truegap.sources._photos import upright_size
 
 Id = TypeVar("Id", int, str)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
+from truegap.files.json_arrays import read_arrays
+from truegap.files.tables import cells, rows
+from truegap.files.values import whole
 from truegap.schema import Gender
-from truegap.sources._json import read_arrays
 from truegap.sources._pickles import read_pickled_list
-from truegap.sources._tables import cells, rows
-from truegap.sources._values import whole
 
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _ITEM = r"""(?:'[^'\\]*'|"[^"\\]*"|[\w.+-]+)"""

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegap.errors import UserError
-from truegap.regions.masks import MAX_PIXELS, MaskError, Size, encode
+from truegap.regions.masks import MaskError, encode
+from truegap.schema import MAX_PIXELS, Size
 
 _MAX_BYTES = 32_000_000
 """No mask of a photograph takes as much as a PNG."""

@@ -7,12 +7,12 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from truegap.regions.masks import MaskError, Size
-from truegap.schema import Box, Region
-from truegap.sources._boxes import CUT, clipped, from_corners, overlap, scaled
+from truegap.files.tables import Row, cells, rows
+from truegap.files.values import address, is_plain, license_name, number, shown
+from truegap.regions.boxes import CUT, clipped, from_corners, overlap, scaled
+from truegap.regions.masks import MaskError
+from truegap.schema import Box, Region, Size
 from truegap.sources._mask_pictures import MaskPictures
-from truegap.sources._tables import Row, cells, rows
-from truegap.sources._values import address, is_plain, license_name, number, shown
 
 CORNERS = ("XMin", "YMin", "XMax", "YMax")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from truegap.regions.masks import MaskError, Size
-from truegap.schema import Box, Dropped, Example, Gender, ImageFile, Region, Selection
-from truegap.sources._boxes import CUT, Unusable, clipped, scaled, segmentation
+from truegap.regions.boxes import CUT, Unusable, clipped, scaled, segmentation
+from truegap.regions.masks import MaskError
+from truegap.schema import Box, Dropped, Example, Gender, ImageFile, Region, Selection, Size
 from truegap.sources._funnel import Funnel
 
 Rule = Literal["annotated", "uniform_presentation", "largest_box"]

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from truegap.regions.masks import MAX_PIXELS, Size
-from truegap.sources._boxes import Unusable
+from truegap.regions.boxes import Unusable
+from truegap.schema import MAX_PIXELS, Size
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
 _ORIENTATION = 0x0112

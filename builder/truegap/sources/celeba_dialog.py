@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from truegap.errors import UserError
-from truegap.regions.masks import MaskError, Size
-from truegap.schema import Example, Gender, ImageFile, Region, Selection, Split
-from truegap.sources._boxes import around
+from truegap.files.json_arrays import read_members
+from truegap.files.tables import maybe_file, one_file, words
+from truegap.files.values import is_plain, shown
+from truegap.regions.boxes import around
+from truegap.regions.masks import MaskError
+from truegap.schema import Example, Gender, ImageFile, Region, Selection, Size, Split
 from truegap.sources._funnel import Funnel
-from truegap.sources._json import read_members
 from truegap.sources._mask_pictures import MaskPictures, mask_pictures
 from truegap.sources._photos import files
 from truegap.sources._source import Options, Source
-from truegap.sources._tables import maybe_file, one_file, words
-from truegap.sources._values import is_plain, shown
 
 ATTRIBUTES = ("Bangs", "Eyeglasses", "No_Beard", "Smiling", "Young")
 """In the order of the table of levels. Level 0 of No_Beard is no beard, level 0 of Young a child."""

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from truegap.errors import UserError
+from truegap.regions.boxes import Unusable
 from truegap.schema import Example, Gender, ImageFile, Region, Selection
-from truegap.sources._boxes import Unusable
 from truegap.sources._coco import Annotation, Instances, Photo
 from truegap.sources._coco_archive import SPLITS, find_splits, read_archive
 from truegap.sources._coco_regions import is_person, split_regions

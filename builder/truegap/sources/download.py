@@ -24,9 +24,10 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from truegap.errors import UserError
+from truegap.files.values import is_plain
+from truegap.schema import MAX_PIXELS
 from truegap.sources._fetch import Fetched, Fetcher, Refused
 from truegap.sources._source import Names, Options
-from truegap.sources._values import is_plain
 
 MANIFEST = "downloads.jsonl"
 
@@ -52,7 +53,7 @@ class DownloadOptions(Options):
     """Most seconds to wait before a try, also where the host asks for more (`Retry-After`)."""
     max_bytes: int = Field(default=32_000_000, ge=1)
     """Largest image file."""
-    max_pixels: int = Field(default=64_000_000, ge=1)
+    max_pixels: int = Field(default=MAX_PIXELS, ge=1)
     """Largest image; it is checked before any pixel is decoded."""
     max_redirects: int = Field(default=5, ge=0)
     """Redirects per address."""

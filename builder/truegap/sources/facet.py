@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
+from truegap.files.json_arrays import parse, read_arrays
+from truegap.files.tables import Row, maybe_file, one_file, rows
+from truegap.files.values import NOT_PLAIN, flag, is_plain, shown, whole
+from truegap.regions.boxes import four
 from truegap.regions.masks import MaskError
 from truegap.schema import Box, Dropped, Gender, Selection
-from truegap.sources._boxes import four
-from truegap.sources._json import parse, read_arrays
 from truegap.sources._people import PeopleArchive, Person, Rule, select, wanted
 from truegap.sources._photos import files
 from truegap.sources._source import Options, Source
-from truegap.sources._tables import Row, maybe_file, one_file, rows
-from truegap.sources._values import NOT_PLAIN, flag, is_plain, shown, whole
 
 _NEEDED = ("person_id", "filename", "bounding_box", "gender_presentation_masc", "gender_presentation_fem")
 _FOLDERS = ("imgs_1", "imgs_2", "imgs_3", "images", ".")

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 from truegap.errors import UserError
-from truegap.regions.masks import MaskError, Size
-from truegap.schema import Dropped, Example, Gender, ImageFile, Region, Selection, Split
-from truegap.sources._boxes import CUT, Unusable, clipped, four
+from truegap.files.json_arrays import parse
+from truegap.files.tables import Row, rows
+from truegap.files.values import NOT_PLAIN, gender, is_plain, is_plain_path, shown
+from truegap.regions.boxes import CUT, Unusable, clipped, four
+from truegap.regions.masks import MaskError
+from truegap.schema import Dropped, Example, Gender, ImageFile, Region, Selection, Size, Split
 from truegap.sources._funnel import Funnel
-from truegap.sources._json import parse
 from truegap.sources._source import Names, Options, Source
-from truegap.sources._tables import Row, rows
-from truegap.sources._values import NOT_PLAIN, gender, is_plain, is_plain_path, shown
 
 _NEEDED = ("file_name", "gender")
 _UNDERSTOOD = (*_NEEDED, "image_id", "person_boxes", "objects", "split", "source", "license", "attribution")

@@ -17,12 +17,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from truegap.errors import UserError
+from truegap.files.json_arrays import read_list
+from truegap.files.tables import one_file, rows
+from truegap.files.values import gender, is_plain_path, shown, whole
 from truegap.schema import Example, Gender, ImageFile, Selection
 from truegap.sources._funnel import Funnel
-from truegap.sources._json import read_list
 from truegap.sources._source import Options, Source, listed
-from truegap.sources._tables import one_file, rows
-from truegap.sources._values import gender, is_plain_path, shown, whole
 
 Context = Literal["VL", "V", "L"]
 ROLES = {"base": "base", "cf": "counterfactual"}

@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from truegap.errors import UserError
+from truegap.files.tables import Row, maybe_file, rows, words
+from truegap.files.values import flag, gender, is_plain, shown
 from truegap.regions.masks import MaskError
 from truegap.schema import Dropped, Gender, Selection
 from truegap.sources._mask_pictures import MaskPictures, mask_pictures
@@ -34,8 +36,6 @@ from truegap.sources._open_images import (
 from truegap.sources._people import PeopleArchive, Person, Rule, select, wanted
 from truegap.sources._photos import by_stem, files
 from truegap.sources._source import Names, Options, Source, listed
-from truegap.sources._tables import Row, maybe_file, rows, words
-from truegap.sources._values import flag, gender, is_plain, shown
 
 SPLITS = {"train": ("train",), "val": ("validation", "val"), "test": ("test",)}
 """MIAP's name of a split, and those that Open Images and its users give to folders and files."""

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from truegap.errors import UserError
+from truegap.files.json_arrays import read_members
+from truegap.files.tables import maybe_file
+from truegap.files.values import NOT_PLAIN, gender, is_plain, shown
+from truegap.regions.boxes import from_corners
 from truegap.regions.masks import MaskError
 from truegap.schema import Box, Dropped, Selection
-from truegap.sources._boxes import from_corners
-from truegap.sources._json import read_members
 from truegap.sources._people import PeopleArchive, Person, Rule, select
 from truegap.sources._photos import by_stem, files
 from truegap.sources._source import Options, Source
-from truegap.sources._tables import maybe_file
-from truegap.sources._values import NOT_PLAIN, gender, is_plain, shown
 
 Split = Literal["train", "val"]
 

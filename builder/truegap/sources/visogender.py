@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator
 
 from truegap.errors import UserError
+from truegap.files.tables import Row, maybe_file, rows
+from truegap.files.values import address, gender, is_plain, shown
 from truegap.schema import Dropped, Example, Gender, ImageFile, Selection
 from truegap.sources._funnel import Funnel
 from truegap.sources._photos import by_stem, files
 from truegap.sources._source import Options, Source, listed
-from truegap.sources._tables import Row, maybe_file, rows
-from truegap.sources._values import address, gender, is_plain, shown
 from truegap.sources.download import DownloadOptions, Report, download, verified
 
 Kind = Literal["OO", "OP"]

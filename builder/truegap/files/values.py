@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from truegap.regions.masks import MAX_PIXELS, Size
-from truegap.schema import Gender
+from truegap.schema import MAX_PIXELS, Gender, Size
 
 _FAR = 1e9
 """No coordinate is as large as this."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
-from truegap.sources._text import opened
+from truegap.files.text import opened
 
 
 class Row(dict[str, str]):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from truegap.files.values import number
 from truegap.regions import masks
-from truegap.regions.masks import MaskError, Size
-from truegap.schema import Box
-from truegap.sources._values import number
+from truegap.regions.masks import MaskError
+from truegap.schema import Box, Size
 
 CUT = "box cut at the border of the image"
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truegap.errors import UserError
-from truegap.sources import _json
-from truegap.sources._json import read_arrays
+from truegap.files import json_arrays as _json
+from truegap.files.json_arrays import read_arrays
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

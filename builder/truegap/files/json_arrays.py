@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from truegap.errors import UserError
-from truegap.sources._text import opened
+from truegap.files.text import opened
 
 _CHUNK = 1 << 20
 _LARGEST = 1 << 26
