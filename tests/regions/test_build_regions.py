@@ -14,7 +14,7 @@ from truegap.build.regions import TASK_SIZE, find_regions, with_regions
 from truegap.engine import run_tasks
 from truegap.errors import UserError
 from truegap.regions.find import NOBODY
-from truegap.regions.recipe import choose
+from truegap.regions.finders import choose
 from truegap.schema import FilterStep, ImageBytes, ImageFile, Region, Selection
 
 HERE = partial(run_tasks, workers=1)
@@ -78,8 +78,8 @@ def test_what_was_found_is_not_looked_for_again(tmp_path):
     assert with_regions(given, choose("grabcut"), spied, cache=cache) == first
     with_regions(replace(given, examples=given.examples[5:]), choose("grabcut"), spied, cache=cache)
     assert all(key == "" for result in results for key in result.keys)
-    # And another recipe, box, or picture is looked at anew
-    for other, recipe in (
+    # And other finders, box, or picture is looked at anew
+    for other, finders in (
         (boxes(), choose("box")),
         (
             replace(
@@ -90,7 +90,7 @@ def test_what_was_found_is_not_looked_for_again(tmp_path):
         (replace(given, examples=[replace(e, image=example(99).image) for e in given.examples]), None),
     ):
         results.clear()
-        with_regions(other, recipe or choose("grabcut"), spied, cache=cache)
+        with_regions(other, finders or choose("grabcut"), spied, cache=cache)
         assert all(key for result in results for key in result.keys)
 
 
@@ -147,13 +147,13 @@ def test_detections_from_a_file_end_in_the_rows(tmp_path):
         {"image_id": "1", "label": "cup", "bbox": [1, 1, 30], "score": 0.8},
     ]
     path.write_text(json.dumps(rows))
-    recipe = choose(detections=path)
-    found = with_regions(boxes(2), recipe, HERE)
+    finders = choose(detections=path)
+    found = with_regions(boxes(2), finders, HERE)
     assert [[each.label for each in one.objects] for one in found.examples] == [["dog"], []]
-    assert found.examples[0].objects[0].origin == recipe.file.origin
+    assert found.examples[0].objects[0].origin == finders.file.origin
     assert found.examples[1].persons == (BOX,)
     assert found.repairs == {"detection left out: box is not four finite numbers": 1}
-    assert found.options["regions"]["detections"]["sha256"] == recipe.file.sha256
+    assert found.options["regions"]["detections"]["sha256"] == finders.file.sha256
     # And a threshold changes what is built
     other = with_regions(boxes(2), choose(detections=path, threshold=0.05), HERE)
     keys = {Plan("synthetic", "1.0.0", each).key() for each in (found, other)}
@@ -162,10 +162,10 @@ def test_detections_from_a_file_end_in_the_rows(tmp_path):
 
 @pytest.mark.slow
 def test_models_run_in_worker_processes(saved, tmp_path):
-    recipe = choose(f"{saved('rt_detr')},{saved('sam')}", threshold=0.2)
+    finders = choose(f"{saved('rt_detr')},{saved('sam')}", threshold=0.2)
     given = boxes(TASK_SIZE + 2)
-    one = with_regions(given, recipe, HERE)
-    two = with_regions(given, recipe, partial(run_tasks, workers=2), cache=tmp_path / "c.sqlite")
+    one = with_regions(given, finders, HERE)
+    two = with_regions(given, finders, partial(run_tasks, workers=2), cache=tmp_path / "c.sqlite")
     assert one == two
     assert one.options["regions"]["masks"]["model"] == "tiny-sam"
 

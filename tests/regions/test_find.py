@@ -10,8 +10,8 @@ from truegap.build.images import decode
 from truegap.regions import grabcut, masks
 from truegap.regions.combine import Detection
 from truegap.regions.find import NOBODY, find
+from truegap.regions.finders import Finders, choose
 from truegap.regions.models import resolve
-from truegap.regions.recipe import Recipe, choose
 from truegap.schema import Region
 
 PERSON = Region(1, "person", (20.0, 5.0, 20.0, 25.0))
@@ -26,8 +26,8 @@ def bare(**changes):
     return example(0, persons=(PERSON,), **changes)
 
 
-def looked_at(one, recipe, given=()):
-    return find(one, decode(one.image.read()), recipe, given)
+def looked_at(one, finders, given=()):
+    return find(one, decode(one.image.read()), finders, given)
 
 
 def detection(label, box, score=0.9, mask=None):
@@ -35,7 +35,7 @@ def detection(label, box, score=0.9, mask=None):
 
 
 def from_file(**options):
-    return Recipe(file=File(), annotated_objects=False, **options)
+    return Finders(file=File(), annotated_objects=False, **options)
 
 
 def test_annotated_masks_stay_and_missing_ones_are_cut():
@@ -159,9 +159,9 @@ def test_several_detectors_are_united(saved):
 
 @pytest.mark.parametrize("family", ["mask2former", "eomt", "owlv2", "grounding_dino"])
 def test_the_same_image_gives_the_same_regions(saved, family):
-    recipe = choose(str(saved(family)), threshold=0.05)
-    first = looked_at(example(3, persons=()), recipe)
-    assert looked_at(example(3, persons=()), recipe) == first
+    finders = choose(str(saved(family)), threshold=0.05)
+    first = looked_at(example(3, persons=()), finders)
+    assert looked_at(example(3, persons=()), finders) == first
     assert first.persons or first.objects
     for each in (*first.persons, *first.objects):
         assert np.isfinite(each.box).all()

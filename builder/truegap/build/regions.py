@@ -17,7 +17,7 @@ from truegap.build.rows import fields_of
 from truegap.errors import UserError
 from truegap.regions.combine import Detection
 from truegap.regions.find import Regions, find
-from truegap.regions.recipe import Recipe
+from truegap.regions.finders import Finders
 from truegap.schema import GENDERS, Dropped, Example, FilterStep, Region, Selection
 
 TASK_SIZE = 16
@@ -34,15 +34,15 @@ class RegionTask:
     Attributes:
         number: Place among the tasks.
         examples: The images.
-        detections: Those of the recipe's file, one list per image.
-        recipe: What to use.
+        detections: Those of their file, one list per image.
+        finders: What to use.
         cache: Where finished work is looked up, or None.
     """
 
     number: int
     examples: Sequence[Example]
     detections: Sequence[Sequence[Detection]]
-    recipe: Recipe
+    finders: Finders
     cache: Path | None
 
 
@@ -67,40 +67,40 @@ Run = Callable[[Callable[[RegionTask], RegionResult], Sequence[RegionTask]], Ite
 
 def with_regions(
     selection: Selection,
-    recipe: Recipe,
+    finders: Finders,
     run: Run,
     *,
     cache: Path | None = None,
     advance: Callable[[int], None] = lambda _images: None,
 ) -> Selection:
-    """A selection with the persons and objects that a recipe finds.
+    """A selection with the persons and objects that the finders find.
 
     Images are read and dropped one at a time; what grows with their number is what grows with any selection: boxes and
     run lengths.
 
     Args:
         selection: What the source gave.
-        recipe: What to use; a plain one changes nothing.
+        finders: What to use; plain ones change nothing.
         run: Runs the tasks.
-        cache: An SQLite file in which results are looked up and kept, by image content, annotation and recipe.
+        cache: An SQLite file in which results are looked up and kept, by image content, annotation and finders.
         advance: Called with the number of images just finished.
 
     Returns:
-        The images that show somebody, with a filter step `regions`; the recipe is among the options, and each
+        The images that show somebody, with a filter step `regions`; they are among the options, and each
         region says where it comes from.
 
     Raises:
-        UserError: The recipe cannot be used on this selection, the cache is damaged, or no image is left.
+        UserError: The finders cannot be used on this selection, the cache is damaged, or no image is left.
     """
-    if recipe.is_plain:
+    if finders.is_plain:
         return selection
     repairs = Counter(selection.repairs)
     given: Mapping[str, Sequence[Detection]] = {}
-    if recipe.file is not None:
-        given, left_out = recipe.file.read(selection.examples)
+    if finders.file is not None:
+        given, left_out = finders.file.read(selection.examples)
         repairs.update(left_out)
     tasks = [
-        RegionTask(number, some, [given.get(each.image_id, ()) for each in some], recipe, cache)
+        RegionTask(number, some, [given.get(each.image_id, ()) for each in some], finders, cache)
         for number, some in enumerate(_groups(selection.examples))
     ]
     results: dict[int, Sequence[Regions | None]] = {}
@@ -128,7 +128,7 @@ def with_regions(
         examples,
         [*selection.steps, FilterStep("regions", *counts)],
         dropped,
-        {**selection.options, "regions": recipe.record()},
+        {**selection.options, "regions": finders.record()},
         {reason: number for reason, number in sorted(repairs.items()) if number},
     )
 
@@ -141,7 +141,7 @@ def find_regions(task: RegionTask) -> RegionResult:
     """
     found: list[Regions | None] = []
     keys: list[str] = []
-    recipe = json.dumps(task.recipe.record(), sort_keys=True)
+    finders = json.dumps(task.finders.record(), sort_keys=True)
     with _reader(task.cache) as look_up:
         for example, detections in zip(task.examples, task.detections, strict=True):
             try:
@@ -150,33 +150,33 @@ def find_regions(task: RegionTask) -> RegionResult:
                 found.append(None)
                 keys.append("")
                 continue
-            key = _key(recipe, example, source, detections)
+            key = _key(finders, example, source, detections)
             known = look_up(key)
             keys.append("" if known else key)
-            found.append(known or _find(task.recipe, example, source, detections))
+            found.append(known or _find(task.finders, example, source, detections))
     return RegionResult(task.number, found, keys)
 
 
-def _find(recipe: Recipe, example: Example, source: bytes, detections: Sequence[Detection]) -> Regions | None:
+def _find(finders: Finders, example: Example, source: bytes, detections: Sequence[Detection]) -> Regions | None:
     try:
         pixels = decode(source)
     except UnusableImageError:
         return None
     # Where the sizes differ the build drops the image, with its reason.
-    return find(example, pixels, recipe, detections) if pixels.shape[:2] == example.size else None
+    return find(example, pixels, finders, detections) if pixels.shape[:2] == example.size else None
 
 
 def _groups(examples: Sequence[Example]) -> Iterator[Sequence[Example]]:
     return (examples[start : start + TASK_SIZE] for start in range(0, len(examples), TASK_SIZE))
 
 
-def _key(recipe: str, example: Example, source: bytes, detections: Sequence[Detection]) -> str:
+def _key(finders: str, example: Example, source: bytes, detections: Sequence[Detection]) -> str:
     fields = fields_of(example)
     told = {name: fields[name] for name in ("image_id", "person_boxes", "person_masks", "person_origins", "objects")}
     told["person_ids"] = [each.id for each in example.persons]
     told["detections"] = [asdict(each) for each in detections]
     told["image"] = hashlib.sha256(source).hexdigest()
-    return hashlib.sha256(json.dumps([recipe, told], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([finders, told], sort_keys=True).encode()).hexdigest()
 
 
 def _packed(found: Regions) -> str:

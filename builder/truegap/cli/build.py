@@ -106,7 +106,7 @@ def build(
     from truegap.engine import check_engine, check_workers
     from truegap.errors import UserError
     from truegap.perturbations import Options
-    from truegap.regions.recipe import choose
+    from truegap.regions.finders import choose
     from truegap.sources import load_benchmark
 
     chosen_engine = check_engine(engine)
@@ -152,20 +152,20 @@ def build(
 
 
 def found_regions(
-    selection: Selection, recipe: Any, workers: int | None, engine: Literal["local", "ray"] = "local"
+    selection: Selection, finders: Any, workers: int | None, engine: Literal["local", "ray"] = "local"
 ) -> Selection:
-    """The selection with the persons and objects that a recipe finds, kept in the user's cache for the next build."""
+    """The selection with the persons and objects that the finders find, kept in the user's cache for the next build."""
     from functools import partial
 
     from truegap.build.regions import with_regions
     from truegap.engine import run_tasks
     from truegap.models.cache import cache_folder
 
-    if recipe.is_plain:
+    if finders.is_plain:
         return selection
     spread = partial(run_tasks, workers=workers, engine=engine)
     with progress("finding persons and objects", len(selection.examples)) as advance:
-        return with_regions(selection, recipe, spread, cache=cache_folder() / "regions.sqlite", advance=advance)
+        return with_regions(selection, finders, spread, cache=cache_folder() / "regions.sqlite", advance=advance)
 
 
 def run(workspace: Any, workers: int | None, engine: Literal["local", "ray"] = "local") -> None:

@@ -300,10 +300,10 @@ def bleach(
     if detections is None and regions == "grabcut":
         raise UserError("give --detections FILE, or a detector in --regions: somebody must say where the person is")
     pictures = _kept(folder, _complete(folder))
-    persons, recipe = _persons(folder, pictures, ("base",), regions, detections, score_threshold, workers)
+    persons, finders = _persons(folder, pictures, ("base",), regions, detections, score_threshold, workers)
     with progress("bleaching", len(pictures)) as advance:
         made, left_out = bleach_pictures(folder, pictures, persons, advance)
-    note(folder, "bleach", {"persons": recipe, "left_out": dict(left_out)})
+    note(folder, "bleach", {"persons": finders, "left_out": dict(left_out)})
     there = len(pictures) - made - left_out.total()
     counts = {"bleached": made, "there already": there}
     _say({**counts, **{f"left out: {reason}": times for reason, times in left_out.items()}}, as_json=as_json)
@@ -387,11 +387,11 @@ def _persons(
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
     from truegap.cli.build import found_regions
     from truegap.counterfactual.persons import as_selection, persons_of
-    from truegap.regions.recipe import choose
+    from truegap.regions.finders import choose
 
-    recipe = choose(regions, detections=detections, threshold=threshold)
-    selection = found_regions(as_selection(folder, pictures, kinds), recipe, workers)
-    return persons_of(selection), recipe.record()
+    finders = choose(regions, detections=detections, threshold=threshold)
+    selection = found_regions(as_selection(folder, pictures, kinds), finders, workers)
+    return persons_of(selection), finders.record()
 
 
 def _only_errors() -> None:

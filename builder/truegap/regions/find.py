@@ -1,4 +1,4 @@
-"""The regions of one image, found by a recipe."""
+"""The regions of one image, as the chosen finders give them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from truegap.regions.combine import (
     is_person,
     suppress,
 )
+from truegap.regions.finders import Finders
 from truegap.regions.models import Model
-from truegap.regions.recipe import Recipe
 from truegap.schema import Example, Region
 
 NOBODY = "no person is annotated or detected"
@@ -30,7 +30,7 @@ _STANDS_IN = "; mask: box"
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """What a recipe gives for one image.
+    """What the finders give for one image.
 
     Attributes:
         persons: The annotated ones as they were, else the detected ones, largest first.
@@ -48,36 +48,36 @@ class Regions:
         return None if self.persons else NOBODY
 
 
-def find(example: Example, pixels: NDArray[np.uint8], recipe: Recipe, given: Sequence[Detection] = ()) -> Regions:
+def find(example: Example, pixels: NDArray[np.uint8], finders: Finders, given: Sequence[Detection] = ()) -> Regions:
     """Finds the persons and objects of an image, and their masks.
 
     Args:
         example: The image as its source has it; annotated persons stay.
         pixels: The upright image, RGB, (H, W, 3), of the example's size.
-        recipe: What to use.
-        given: Detections of this image from the recipe's file.
+        finders: What to use.
+        given: Detections of this image from their file.
 
     Raises:
         UserError: A model cannot be loaded.
     """
     repairs: Counter[str] = Counter()
     found = list(given)
-    for model in recipe.detectors:
+    for model in finders.detectors:
         from truegap.regions._transformers import detect
 
-        found += detect(model, pixels, recipe.names, repairs)
+        found += detect(model, pixels, finders.names, repairs)
     people = suppress([], [each for each in found if is_person(each.label)])
     things = [each for each in found if not is_person(each.label) and not is_part(each.label)]
-    annotated = example.objects if recipe.annotated_objects or not recipe.finds_objects else ()
+    annotated = example.objects if finders.annotated_objects or not finders.finds_objects else ()
     new = suppress([each.box for each in annotated], things)
     objects = (*annotated, *as_regions(new, taken=(each.id for each in annotated)))
     if example.persons:
         persons = _with_found_masks(example.persons, people)
     else:
         persons = as_regions(sorted(people, key=lambda each: -each.box[2] * each.box[3]))
-    persons = _with_masks(example, pixels, recipe, persons, repairs)
-    if recipe.object_masks:
-        objects = _with_masks(example, pixels, recipe, objects, repairs)
+    persons = _with_masks(example, pixels, finders, persons, repairs)
+    if finders.object_masks:
+        objects = _with_masks(example, pixels, finders, objects, repairs)
     return Regions(persons, objects, repairs)
 
 
@@ -99,16 +99,16 @@ def _with_found_masks(persons: tuple[Region, ...], people: Sequence[Detection]) 
 
 
 def _with_masks(
-    example: Example, pixels: NDArray[np.uint8], recipe: Recipe, regions: tuple[Region, ...], repairs: Counter[str]
+    example: Example, pixels: NDArray[np.uint8], finders: Finders, regions: tuple[Region, ...], repairs: Counter[str]
 ) -> tuple[Region, ...]:
-    if recipe.masks == "fallback":
+    if finders.masks == "fallback":
         return regions
-    if recipe.masks == "box":
+    if finders.masks == "box":
         return tuple(replace(each, mask=None, origin=f"{each.origin.split('; ')[0]}{_STANDS_IN}") for each in regions)
     bare = [each for each in regions if each.mask is None]
     drawn = (
-        _segmented(recipe.masks, pixels, bare, repairs)
-        if isinstance(recipe.masks, Model)
+        _segmented(finders.masks, pixels, bare, repairs)
+        if isinstance(finders.masks, Model)
         else [_cut(example, pixels, each, repairs) for each in bare]
     )
     made = iter(drawn)

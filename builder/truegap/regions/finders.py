@@ -23,7 +23,7 @@ _PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Finders:
     """How regions come about.
 
     Attributes:
@@ -92,8 +92,8 @@ def choose(
     vocabulary: str | Path | None = None,
     threshold: float | None = None,
     object_masks: bool = False,
-) -> Recipe:
-    """The recipe that a user typed.
+) -> Finders:
+    """The finders that a user typed.
 
     Annotated persons always stay: the label is theirs. Where a source has no persons, detected ones stand in. Objects
     come from what is named: from the annotations if no detector and no file is, from all of them together otherwise,
@@ -134,7 +134,7 @@ def choose(
     maker: Any = next((model for model in models if model.family == "masks"), None)
     if mask_makers and maker is None:
         maker = mask_makers[0]
-    return Recipe(
+    return Finders(
         annotated_objects="annotations" in names or not (detectors or file),
         file=file,
         detectors=detectors,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from truegap.errors import UserError
-from truegap.regions.recipe import choose
+from truegap.regions.finders import choose
 
 
 @pytest.fixture
@@ -27,16 +27,16 @@ def test_nothing_asked_for_leaves_the_annotations(detections):
     ("regions", "annotated"), [("", True), ("grabcut", True), ("detr", False), ("annotations,detr", True)]
 )
 def test_annotated_objects_stay_unless_something_else_is_named_alone(saved, regions, annotated):
-    recipe = choose(regions.replace("detr", str(saved("detr"))))
-    assert recipe.annotated_objects == annotated
-    assert recipe.record()["annotated_objects"] == annotated
+    finders = choose(regions.replace("detr", str(saved("detr"))))
+    assert finders.annotated_objects == annotated
+    assert finders.record()["annotated_objects"] == annotated
 
 
 def test_detectors_keep_their_order_and_the_mask_maker_is_found(saved):
-    recipe = choose(f"{saved('yolos')}, {saved('sam')} ,{saved('detr')},{saved('yolos')}")
-    assert [model.kind for model in recipe.detectors] == ["yolos", "detr"]
-    assert recipe.masks.kind == "sam"
-    record = recipe.record()
+    finders = choose(f"{saved('yolos')}, {saved('sam')} ,{saved('detr')},{saved('yolos')}")
+    assert [model.kind for model in finders.detectors] == ["yolos", "detr"]
+    assert finders.masks.kind == "sam"
+    record = finders.record()
     assert [each["model"] for each in record["detectors"]] == ["tiny-yolos", "tiny-detr"]
     assert record["masks"]["model"] == "tiny-sam"
     assert set(record["versions"]) == {"torch", "torchvision", "transformers"}
