@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 GENDERS = ("woman", "man")
 """Perceived presentation as annotators assigned it; the order is that of the `gender` ClassLabel."""
@@ -14,6 +14,9 @@ GENDERS = ("woman", "man")
 Gender = Literal["woman", "man"]
 
 Split = Literal["train", "validation", "test"]
+
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+"""In the order in which they are built and shown; models are evaluated on the last."""
 
 
 class Feature(StrEnum):
@@ -130,6 +133,15 @@ class Example:
     split: Split = "test"
 
 
+@runtime_checkable
+class Generated(Protocol):
+    """Examples that follow from a few values: those tell whether they are the same, and none has to be made for it."""
+
+    @property
+    def made_from(self) -> str:
+        """The values, and the version of what makes the examples from them."""
+
+
 @dataclass(frozen=True, slots=True)
 class FilterStep:
     """What one step of a source's filter left, in the order of the steps."""
@@ -204,6 +216,14 @@ class Perturbation:
 CONTROLS = ("original", "control", "control-hsv")
 CONFIGS = (*CONTROLS, *(f"{feature}-{strength}" for feature in Feature for strength in Strength))
 """The fifteen configs of every benchmark, in the order in which they are built and shown."""
+
+CONTROL_OF = {
+    Feature.COLOR: "control-hsv",
+    Feature.LIGHTING: "control-hsv",
+    Feature.OBJECT: "control",
+    Feature.BACKGROUND: "control",
+}
+"""The config that does all that the perturbation of a feature does except the perturbation itself."""
 
 PLACEBO = "object-placebo"
 SWAP = "background-swap"

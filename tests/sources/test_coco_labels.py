@@ -4,7 +4,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegap.errors import UserError
@@ -13,16 +13,19 @@ from truegap.sources._labels import from_annotators, from_captions, parse_list
 NAN = float("nan")
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["Light", "Dark", "Unsure", NAN])))
 def test_a_list_as_python_prints_it_is_read(items):
     assert parse_list(repr(items)) == [None if item is NAN else item for item in items]
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1)))
 def test_numbers_come_back_as_they_were_printed(numbers):
     assert [float(item or "nan") for item in parse_list(repr(numbers))] == numbers
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="['\",nan Light]0.5\\()", max_size=20))
 def test_any_text_is_a_list_or_none(text):
     items = parse_list(text)

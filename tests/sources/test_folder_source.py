@@ -89,8 +89,8 @@ def test_every_row_that_is_not_used_has_its_reason(archive, outcome):
     assert [example.image_id for example in selection.examples] == ["G", "a.jpg"]
     assert reasons == {
         "a.jpg": "image id stands twice: metadata.csv line 3 left out",
-        "b.jpg": "gender: non-binary",
-        "c.jpg": "gender: empty",
+        "b.jpg": "nobody labelled woman or man: gender non-binary",
+        "c.jpg": "nobody labelled woman or man: gender empty",
         "../d.jpg": "file name is not that of a file in the folder of images",
         "/etc/passwd": "file name is not that of a file in the folder of images",
         "e.jpg": "split is not one of train, validation, test",

@@ -96,6 +96,18 @@ def test_the_first_order_is_the_authors_text_letter_for_letter(archive, outcome)
     assert question["question"] == items["VL", "base"][0]["query"]
 
 
+def test_the_table_of_pairs_may_be_elsewhere(archive, outcome, tmp_path):
+    folder = write(archive, both(7))
+    (folder / "occ_merge_filter_sim.csv").rename(tmp_path / "pairs.csv")
+    with pytest.raises(UserError, match=r"is in the authors' code repository: put it there, or give it as pairs_file"):
+        sources.read("genderbias-vl", folder, contexts="VL")
+    selection = outcome("genderbias-vl", folder, contexts="VL", pairs_file=tmp_path / "pairs.csv")[0]
+    assert len(selection.examples) == 2
+    assert "pairs_file" not in selection.options
+    with pytest.raises(UserError, match=r"pairs_file .*absent\.csv is absent"):
+        sources.read("genderbias-vl", folder, contexts="VL", pairs_file=tmp_path / "absent.csv")
+
+
 def test_files_of_the_swapped_order_add_nothing(archive, outcome):
     items = both(7)
     folder = write(archive, items)

@@ -129,7 +129,7 @@ def test_entries_that_cannot_be_used_are_counted(archive, outcome):
     )
     assert reasons["val/1"] == "image stands twice in phase_gcc_val_regions_20221101.json: the later entry left out"
     assert reasons["val/3"] == "entry is not an object"
-    assert reasons["val/4"] == "nobody labelled woman or man: nobody annotated"
+    assert reasons["val/4"] == "nobody labelled woman or man: person is not an object"
 
 
 @pytest.mark.parametrize(

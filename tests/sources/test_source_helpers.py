@@ -6,7 +6,7 @@ import zlib
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -158,12 +158,79 @@ def test_pickles_that_do_more_or_are_damaged_are_refused(tmp_path, value, messag
     assert "\n" not in str(caught.value)
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_are_labels_or_one_line(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("p") / "val.data"
-    path.write_bytes(data)
-    with suppress(UserError):
+ENTRIES = st.lists(
+    st.fixed_dictionaries(
+        {"image_id": st.integers(0, 2**62), "gender": st.sampled_from([[1, 0], [0, 1], [1, 1]])},
+        optional={"file_name": st.text(max_size=8), "objects": st.lists(st.integers(0, 1), max_size=3)},
+    ),
+    max_size=4,
+)
+PARTS = st.sampled_from(
+    [b"(", b"l", b"d", b"a", b"s", b".", b"p0\n", b"g0\n", b"I1\n", b"L1L\n", b"S'a'\n", b"Va\n", b"N"]
+)
+WAYS_TO_RUN = (b"cos\nmkdir\n(V%s\ntR", b"(V%s\nios\nmkdir\n", b"(cos\nmkdir\nV%s\no")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("labels")
+
+
+@settings(deadline=None)
+@given(ENTRIES)
+def test_labels_come_back_as_they_were_pickled(place, entries):
+    found = from_pickles(labels(place, entries))
+    first = {}
+    for each in entries:
+        first.setdefault(each["image_id"], []).append(each["gender"])
+    meant = {(1, 0): "man", (0, 1): "woman", (1, 1): None}
+    for image, genders in first.items():
+        one = {tuple(each) for each in genders}
+        assert found.of(image).gender == (meant[one.pop()] if len(one) == 1 else None)
+    assert found.by_image.keys() == first.keys()
+
+
+@settings(deadline=None)
+@given(ENTRIES, st.data())
+def test_any_damage_leaves_labels_or_one_line_with_the_file(place, entries, data):
+    # given label files in which a piece was replaced by other bytes or instructions
+    sound = pickle.dumps(entries, protocol=0)
+    start = data.draw(st.integers(0, len(sound)))
+    end = data.draw(st.integers(start, len(sound)))
+    piece = data.draw(st.one_of(st.binary(max_size=20), st.lists(PARTS, max_size=8).map(b"".join)))
+    path = labels(place, sound[:start] + piece + sound[end:])
+    # when it is read
+    message, found = f"{path}: ", None
+    try:
+        found = from_pickles(path)
+    except UserError as problem:
+        message = str(problem)
+    # then what is wrong is one line that names the file
+    assert message.startswith(f"{path}: ")
+    assert message.isprintable()
+    assert len(message) < len(str(path)) + 200
+    # or everything that is found is a label, or has a reason
+    for image, label in found.by_image.items() if found else ():
+        assert type(image) is int
+        assert label.gender in {"woman", "man", None}
+        assert (label.gender is None) == bool(label.reason)
+
+
+@settings(deadline=None)
+@given(ENTRIES, st.data(), st.sampled_from(WAYS_TO_RUN))
+def test_nothing_in_a_label_file_is_ever_run(place, entries, data, way):
+    sound = pickle.dumps(entries, protocol=0)
+    start = data.draw(st.integers(0, len(sound)))
+    path = labels(place, sound[:start] + way % str(place / "ran").encode() + b"0" + sound[start:])
+    with suppress(UserError):  # in the middle of a text the instructions are text, and the file is sound
         from_pickles(path)
+    assert [each.name for each in place.iterdir()] == ["val.data"]
+
+
+def test_those_ways_do_run_when_a_pickle_is_simply_loaded(tmp_path):
+    for number, way in enumerate(WAYS_TO_RUN):
+        pickle.loads(way % str(tmp_path / str(number)).encode() + b".")  # noqa: S301
+        assert (tmp_path / str(number)).is_dir()
 
 
 def test_coco_takes_label_files(coco_of, tmp_path):

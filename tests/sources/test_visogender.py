@@ -91,6 +91,7 @@ def test_every_row_that_is_not_used_has_its_reason(archive, outcome):
     assert selection.steps == [
         FilterStep("archive", 2, 0, 5),
         FilterStep("label", 2, 0, 0),
+        FilterStep("download", 2, 0, 0),
         FilterStep("image_file", 1, 0, 0),
         FilterStep("image_header", 1, 0, 0),
         FilterStep("checksum", 1, 0, 0),
@@ -102,6 +103,20 @@ def test_a_photograph_that_is_no_longer_what_was_downloaded_is_left_out(archive,
     line = {"id": "OO_2", "url": "https://example.org/2.jpg", "file": "OO_2.jpg", "sha256": "0" * 64}
     archive.text(f"images/{MANIFEST}", json.dumps(line) + "\n")
     assert outcome("visogender", folder)[1] == {"OO_2": "image file differs from what was downloaded"}
+
+
+def test_a_photograph_that_could_not_be_had_is_left_out_with_its_reason(archive, outcome):
+    # given a record of dead links, one of them hostile, one of a photograph that came by another way
+    folder = write(archive, [single(number) for number in range(1, 5)])
+    (folder / "images/OO_2.jpg").unlink()
+    (folder / "images/OO_3.jpg").unlink()
+    reasons = {"OO_2": "status 404", "OO_3": "<script>*\n" + "x" * 200, "OO_4": "status 404"}
+    lines = [json.dumps({"id": image, "url": "u", "reason": why, "lasting": True}) for image, why in reasons.items()]
+    archive.text(f"images/{MANIFEST}", "\n".join(lines))
+    selection, dropped, steps = outcome("visogender", folder)
+    assert dropped == {"OO_2": "not downloaded, status 404", "OO_3": f"not downloaded, script{'x' * 74}"}
+    assert [example.image_id for example in selection.examples] == ["OO_1", "OO_4"]
+    assert steps["download"] == steps["image_file"] == (2, 0, 0)
 
 
 @pytest.mark.parametrize(

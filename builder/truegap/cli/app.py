@@ -5,7 +5,20 @@ from __future__ import annotations
 import typer
 
 from truegap import __version__
-from truegap.cli import audit, build, compare, counterfactual, demo, evaluate, leaderboard, recipe, report, score
+from truegap.cli import (
+    audit,
+    build,
+    compare,
+    counterfactual,
+    demo,
+    evaluate,
+    fetch,
+    leaderboard,
+    recipe,
+    report,
+    score,
+    sheet,
+)
 
 app = typer.Typer(
     name="truegap",
@@ -14,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, build, recipe, evaluate, score, compare, report, leaderboard, audit, counterfactual):
+for verb in (demo, fetch, build, sheet, recipe, evaluate, score, compare, report, leaderboard, audit, counterfactual):
     verb.register(app)
 
 

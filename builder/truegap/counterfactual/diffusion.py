@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from PIL import Image
 
-from truegap.errors import UserError
+from truegap.errors import UserError, first_line
 
 Task = Literal["text-to-image", "edit"]
 
@@ -120,8 +120,6 @@ class Pipeline:
         try:
             output = self._pipeline(prompt=prompt, generator=torch.Generator("cpu").manual_seed(seed), **call)
         except (ValueError, TypeError, RuntimeError) as error:
-            from truegap.models._hub import first_line
-
             raise UserError(f"model {self.name}: {self._kind} failed: {first_line(error)}") from error
         flags = getattr(output, "nsfw_content_detected", None)
         return output.images[0].convert("RGB"), None if flags is None else bool(flags[0])
@@ -190,9 +188,9 @@ def require_diffusers() -> None:
 def _snapshot(repository: str, revision: str | None) -> Path:
     from diffusers import DiffusionPipeline
 
-    from truegap.models._hub import HUB_ID, first_line
+    from truegap.hub.snapshots import is_repository
 
-    if not HUB_ID.fullmatch(repository):
+    if not is_repository(repository):
         raise UserError(f"model {repository}: no such folder, and not a Hub id of the form org/name")
     try:
         return Path(DiffusionPipeline.download(repository, revision=revision, use_safetensors=True))

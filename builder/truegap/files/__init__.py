@@ -1,1 +1,1 @@
-"""Files that somebody else wrote, read with suspicion: text, tables, large JSON, single values."""
+"""Files that others wrote, read with suspicion (text, tables, large JSON, single values), and ours, written whole."""

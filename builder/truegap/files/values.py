@@ -59,7 +59,7 @@ def is_plain_path(path: Any) -> bool:
 def address(url: Any) -> str:
     r"""A web address as it may be shown (`/` may be written `\/`); empty if it is none."""
     text = url.replace("\\", "") if isinstance(url, str) else ""
-    return text if re.fullmatch(r"https?://[^\s<>\"'`]{1,2000}", text) else ""
+    return text if text.isprintable() and re.fullmatch(r"https?://[^\s<>\"'`]{1,2000}", text) else ""
 
 
 def number(value: Any) -> float | None:
@@ -86,6 +86,11 @@ def shown(word: Any) -> str:
     """A word of the archive as it may stand in a reason: short, printable, `empty` if there is nothing."""
     text = "".join(c for c in str(word).strip() if c.isprintable())[:40] if word is not None else ""
     return text or "empty"
+
+
+def storable(text: str) -> str:
+    r"""Text as files can hold it: JSON may write half of a character (`"\ud83d"`), which becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def photo_size(height: Any, width: Any) -> Size | None:

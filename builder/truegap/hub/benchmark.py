@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
@@ -14,8 +13,8 @@ from typing import Any
 
 from truegap.build.manifest import FILE, Manifest, read_manifest
 from truegap.errors import UserError
-
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+from truegap.hub.snapshots import locate
+from truegap.schema import Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +33,52 @@ class Benchmark:
     manifest: Manifest
     revision: str | None = None
 
-    def images(self, config: str) -> ParquetImages:
-        """The encoded images of a config, in the order of `manifest.rows.image_id`."""
-        return ParquetImages(self._files(config), self.manifest.rows.image_sha256[config])
+    def image_ids(self, split: Split = "test") -> list[str]:
+        """The ids of a split's images, in the order of its rows in every config.
 
-    def column(self, config: str, name: str) -> list[Any]:
-        """One column of a config, in the order of `manifest.rows.image_id`."""
+        Raises:
+            UserError: The benchmark has no such split.
+        """
+        return self.manifest.rows.image_id[self.manifest.places(split)]
+
+    def images(self, config: str, split: Split = "test") -> ParquetImages:
+        """The encoded images of a config, in the order of `image_ids`.
+
+        Raises:
+            UserError: The benchmark has no such split, or lacks files.
+        """
+        hashes = self.manifest.rows.image_sha256[config][self.manifest.places(split)]
+        return ParquetImages(self._files(config, split), hashes)
+
+    def column(self, config: str, name: str, split: Split = "test") -> list[Any]:
+        """One column of a config, in the order of `image_ids`.
+
+        Raises:
+            UserError: The benchmark has no such split, or lacks files.
+        """
         import pyarrow.parquet as pq
 
         values: list[Any] = []
-        for file in self._files(config):
+        for file in self._files(config, split):
             values.extend(pq.read_table(file, columns=[name]).column(name).to_pylist())
         return values
 
-    def _files(self, config: str) -> list[Path]:
-        files = sorted((self.folder / "data" / config).glob("test-*.parquet"))
-        if len(files) != self.manifest.configs[config].files:
+    def column_names(self, config: str, split: Split = "test") -> list[str]:
+        """The columns of a config.
+
+        Raises:
+            UserError: The benchmark has no such split, or lacks files.
+        """
+        import pyarrow.parquet as pq
+
+        return list(pq.read_schema(self._files(config, split)[0]).names)
+
+    def _files(self, config: str, split: Split) -> list[Path]:
+        self.manifest.places(split)
+        files = sorted((self.folder / "data" / config).glob(f"{split}-*.parquet"))
+        if len(files) != (expected := self.manifest.splits[split].files):
             raise UserError(
-                f"{self.folder}: config {config} has {len(files)} of {self.manifest.configs[config].files} files: "
+                f"{self.folder}: split {split} of config {config} has {len(files)} of {expected} files: "
                 "copy or build the benchmark again"
             )
         return files
@@ -114,40 +141,9 @@ def open_benchmark(spec: str, configs: Sequence[str] | None = None) -> Benchmark
     Raises:
         UserError: It is neither, cannot be downloaded, or lacks a config.
     """
-    folder = Path(spec).expanduser()
-    revision = None
-    if not folder.is_dir():
-        wanted = [f"data/{config}/*" for config in configs] if configs else ["data/*"]
-        folder, revision = download(spec, [FILE, *wanted], "a built benchmark")
-    manifest = read_manifest(folder)
+    wanted = [f"data/{config}/*" for config in configs] if configs else ["data/*"]
+    files = locate(spec, [FILE, *wanted], "a built benchmark")
+    manifest = read_manifest(files.folder)
     if missing := [config for config in configs or () if config not in manifest.configs]:
         raise UserError(f"{spec} has no config {', '.join(missing)}: it has {', '.join(manifest.configs)}")
-    return Benchmark(spec, folder, manifest, revision)
-
-
-def download(spec: str, patterns: Sequence[str], what: str) -> tuple[Path, str]:
-    """Brings files of a Hub dataset to this disk.
-
-    Args:
-        spec: `ORG/NAME` or `ORG/NAME@TAG`.
-        patterns: Which files.
-        what: What the user should have given, for the message.
-
-    Returns:
-        The folder and the commit.
-
-    Raises:
-        UserError: The name is not one, or the files cannot be had.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    repository, _, tag = spec.partition("@")
-    if not _REPOSITORY.fullmatch(repository):
-        raise UserError(f"{spec} is neither a folder nor ORG/NAME[@TAG]: give {what}")
-    try:
-        path = snapshot_download(repository, repo_type="dataset", revision=tag or None, allow_patterns=list(patterns))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"{spec} is not a folder here and cannot be had from the Hub: {reason}") from None
-    return Path(path), Path(path).name
+    return Benchmark(spec, files.folder, manifest, files.commit)

@@ -1,27 +1,18 @@
-"""Where a model's files are: a folder, or a snapshot of a Hub repository fetched into the usual cache."""
+"""A model's files, in a folder or on the Hub, and which of its weight files may be loaded."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from truegap.errors import UserError
+from truegap.hub import snapshots
+from truegap.hub.snapshots import Files
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 SAFE = (".safetensors",)
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
-SIDE_FILES = ("*.json", "*.txt", "*.model")
-"""Configurations and vocabularies; never Python files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A folder with a model's files and, where they came from the Hub, the commit."""
-
-    folder: Path
-    commit: str | None = None
+SIDE_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
+"""Configurations, vocabularies and chat templates; never Python files."""
 
 
 def split_revision(identifier: str, revision: str | None) -> tuple[str, str | None]:
@@ -32,19 +23,20 @@ def split_revision(identifier: str, revision: str | None) -> tuple[str, str | No
     """
     if Path(identifier).expanduser().is_dir() or "@" not in identifier:
         return identifier, revision
-    name, _, written = identifier.rpartition("@")
+    name, written = snapshots.split_revision(identifier)
     if revision is not None and revision != written:
         raise UserError(f"model {identifier}: revision {revision} is asked for too; give one of the two")
     return name, written
 
 
-def locate(identifier: str, revision: str | None, weights: Sequence[str]) -> Files:
+def locate(identifier: str, revision: str | None, weights: Sequence[str], *, subfolders: bool = False) -> Files:
     """The folder itself, or a snapshot of the Hub repository with its small files and these weight files.
 
     Args:
         identifier: Folder, or `org/name`.
         revision: Branch, tag or commit on the Hub.
         weights: Patterns of weight files at the top of the repository.
+        subfolders: Whether small files below subfolders are wanted too, such as a second tokenizer.
 
     Raises:
         UserError: No such folder or repository, no access, or offline and not in the cache.
@@ -54,36 +46,9 @@ def locate(identifier: str, revision: str | None, weights: Sequence[str]) -> Fil
         if revision is not None:
             raise UserError(f"model {identifier}: a folder has no revision {revision}; leave it out")
         return Files(folder)
-    if not HUB_ID.fullmatch(identifier):
+    if not snapshots.is_repository(identifier):
         raise UserError(f"model {identifier}: no such folder, and not a Hub id of the form org/name")
-    return _snapshot(identifier, revision, [*SIDE_FILES, *weights])
-
-
-def _snapshot(repository: str, revision: str | None, patterns: list[str]) -> Files:
-    from huggingface_hub import errors as hub
-    from huggingface_hub import snapshot_download
-
-    at = f"{repository}@{revision}" if revision else repository
-    try:
-        folder = Path(snapshot_download(repository, revision=revision, allow_patterns=patterns, ignore_patterns="*/*"))
-    except hub.GatedRepoError as error:
-        raise UserError(
-            f"model {at}: its authors grant access on its Hub page; ask there, then `hf auth login`"
-        ) from error
-    except hub.RepositoryNotFoundError as error:
-        raise UserError(f"model {at}: no such model on the Hub, or it is private (then `hf auth login`)") from error
-    except hub.RevisionNotFoundError as error:
-        raise UserError(
-            f"model {at}: the Hub knows the model, not this revision; see its list of branches and tags"
-        ) from error
-    except hub.LocalEntryNotFoundError as error:
-        raise UserError(
-            f"model {at}: not in the local cache, and the Hub cannot be reached; `hf download {repository}` where "
-            "there is a network, or give a folder"
-        ) from error
-    except (hub.HfHubHTTPError, hub.HFValidationError, OSError) as error:
-        raise UserError(f"model {at}: {first_line(error)}") from error
-    return Files(folder, folder.name)
+    return snapshots.snapshot(identifier, revision, [*SIDE_FILES, *weights], kind="model", subfolders=subfolders)
 
 
 def find_weights(spec: str, folder: Path, patterns: Sequence[str], *, unsafe: bool) -> Path:
@@ -117,10 +82,3 @@ def require_safe(spec: str, path: Path, *, unsafe: bool) -> None:
         )
     if path.suffix not in SAFE + PICKLED:
         raise UserError(f"model {spec}: {path.name} is not a weight file; .safetensors is needed")
-
-
-def first_line(error: BaseException) -> str:
-    """An error's first line that says something, without control characters and cut to a readable length."""
-    lines = ["".join(filter(str.isprintable, line)).strip() for line in str(error).splitlines()]
-    lines = [line for line in lines if line]
-    return (lines[0] if lines else type(error).__name__)[:300]

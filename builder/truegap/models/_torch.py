@@ -6,6 +6,7 @@ import gc
 import hashlib
 import importlib.metadata
 import json
+import platform
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +16,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from truegap.errors import UserError
-from truegap.models._hub import first_line
+from truegap.errors import UserError, first_line
 from truegap.models.base import DualEncoder, FloatArray
-from truegap.results.records import ModelRecord
+from truegap.results.records import Compute, ModelRecord
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -34,15 +34,11 @@ class TorchDualEncoder(DualEncoder):
 
     def __init__(self, model: torch.nn.Module, record: ModelRecord, device: torch.device, dtype: torch.dtype) -> None:
         """Put the model, loaded on the CPU, where it runs."""
-        if device.type == "cuda" and dtype == torch.float32:
-            torch.backends.cudnn.allow_tf32 = False  # else convolutions round float32 to 10 bits
-        try:
-            self._model: Any = model.to(device=device, dtype=dtype).eval()
-        except RuntimeError as error:
-            raise UserError(f"model {record.name}: does not fit on {device} in {dtype}: {first_line(error)}") from error
+        self._model: Any = place(model, record.name, device, dtype)
         self._record = record
         self._device = device
         self._dtype = dtype
+        self.compute = describe_compute(self._model)
 
     def record(self) -> ModelRecord:
         """Which model this is."""
@@ -51,8 +47,7 @@ class TorchDualEncoder(DualEncoder):
     @property
     def cache_key(self) -> str:
         """The model's content, the libraries that run it and the kind of device, all of which move the last bits."""
-        versions = {name: _version(name) for name in LIBRARIES}
-        return hashlib.sha256(_json([self._record.content, versions, self._device.type])).hexdigest()
+        return versioned_key(self._record.content, self._device)
 
     def image_features(self, inputs: Sequence[Tensors]) -> FloatArray:
         """Raw features of preprocessed images."""
@@ -73,9 +68,7 @@ class TorchDualEncoder(DualEncoder):
 
     def release_memory(self) -> None:
         """Free what a failed batch left on the device."""
-        gc.collect()
-        if self._device.type == "cuda":
-            torch.cuda.empty_cache()
+        release_memory(self._device)
 
     def _run(self, forward: Any, batch: Tensors) -> FloatArray:
         with torch.inference_mode():
@@ -129,6 +122,42 @@ def resolve_dtype(dtype: str) -> torch.dtype:
     if dtype not in DTYPES:
         raise UserError(f"dtype {dtype}: unknown; one of {', '.join(DTYPES)}")
     return DTYPES[dtype]
+
+
+def place(model: Any, name: str, device: torch.device, dtype: torch.dtype | None) -> Any:
+    """A loaded model where it runs, in evaluation mode; in the types that it was loaded in where `dtype` is None.
+
+    Raises:
+        UserError: It does not fit there.
+    """
+    if device.type == "cuda" and dtype in {None, torch.float32}:
+        torch.backends.cudnn.allow_tf32 = False  # else convolutions round float32 to 10 bits
+    try:
+        return model.to(device=device, dtype=dtype).eval()
+    except RuntimeError as error:
+        kind = f" in {dtype}" if dtype else ""
+        raise UserError(f"model {name}: does not fit on {device}{kind}: {first_line(error)}") from error
+
+
+def release_memory(device: torch.device) -> None:
+    """Free what a failed batch left on a device."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def versioned_key(content: str, device: torch.device) -> str:
+    """A model's content, the libraries that run it and the kind of device, all of which move the last bits."""
+    versions = {name: _version(name) for name in LIBRARIES}
+    return hashlib.sha256(_json([content, versions, device.type])).hexdigest()
+
+
+def describe_compute(model: torch.nn.Module) -> Compute:
+    """Where a model's weights are, and in which type."""
+    weights = next(model.parameters())
+    device = weights.device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return Compute(device=str(device), device_name=name, dtype=str(weights.dtype).removeprefix("torch."))
 
 
 def content_hash(model: torch.nn.Module, description: Mapping[str, Any]) -> str:

@@ -17,10 +17,10 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 from PIL import Image
 
 from truegap.errors import UserError
+from truegap.hub.snapshots import Files
 from truegap.models._hub import (
     PICKLED,
     SAFE,
-    Files,
     find_weights,
     locate,
     require_safe,

@@ -10,7 +10,8 @@ import transformers
 from PIL import Image
 
 from truegap.errors import UserError
-from truegap.models._hub import Files, find_weights, locate, split_revision
+from truegap.hub.snapshots import Files
+from truegap.models._hub import find_weights, locate, split_revision
 from truegap.models._torch import (
     Tensors,
     TorchDualEncoder,
@@ -21,11 +22,20 @@ from truegap.models._torch import (
     resolve_device,
     resolve_dtype,
 )
+from truegap.models._transformers import (
+    DUAL_ENCODERS,
+    PICKLED_WEIGHTS,
+    SAFE_WEIGHTS,
+    describe_config,
+    dual_class,
+    load_processor,
+    load_weights,
+    read_config,
+)
+from truegap.models.quiet import quiet_transformers
 from truegap.results.records import ModelRecord
 
 ADAPTER = "transformers"
-SAFE_WEIGHTS = ("model*.safetensors",)
-PICKLED_WEIGHTS = ("pytorch_model*.bin",)
 FIXED_LENGTH = 128
 """Text contexts up to this many tokens are always padded to their full length."""
 NO_LIMIT = 10**6
@@ -91,11 +101,17 @@ def load(
     name, revision = split_revision(identifier, revision)
     patterns = SAFE_WEIGHTS + (PICKLED_WEIGHTS if unsafe_weights else ())
     files = locate(name, revision, patterns)
-    with loading(spec):
-        model_class = _model_class(spec, files.folder)
+    with loading(spec), quiet_transformers():
+        config = read_config(spec, files.folder)
+        model_class = dual_class(config)
+        if model_class is None:
+            raise UserError(
+                f"model {spec}: {config.model_type} is not a dual encoder (it lacks image or text features); "
+                f"dual encoders are {DUAL_ENCODERS} and their like"
+            )
         find_weights(spec, files.folder, SAFE_WEIGHTS + PICKLED_WEIGHTS, unsafe=unsafe_weights)
-        model = _model(spec, model_class, files.folder, kind, unsafe=unsafe_weights)
-        processor = _processor(spec, files.folder)
+        model = load_weights(spec, model_class, files.folder, kind, unsafe=unsafe_weights)
+        processor = load_processor(spec, files.folder)
         record = _record(spec, files, Path(name).name, model, processor)
     return TransformersDualEncoder(model, processor, record, place, kind)
 
@@ -117,78 +133,11 @@ def text_options(config: Any, processor: Any) -> dict[str, Any]:
     return {"padding": "max_length" if limit <= FIXED_LENGTH else "longest", "truncation": True, "max_length": limit}
 
 
-def _model_class(spec: str, folder: Path) -> Any:
-    """The class that the folder's configuration asks for, checked before any weight is read."""
-    if not (folder / "config.json").is_file():
-        other = folder / "open_clip_config.json"
-        hint = (
-            "it is an open_clip model: use hf-hub:org/name or local-dir:FOLDER"
-            if other.is_file()
-            else ("save the model with save_pretrained")
-        )
-        raise UserError(f"model {spec}: no config.json in {folder}; {hint}")
-    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    known = transformers.MODEL_MAPPING.get(type(config), None)
-    model_class = known[0] if isinstance(known, (tuple, list)) else known
-    if not (hasattr(model_class, "get_image_features") and hasattr(model_class, "get_text_features")):
-        raise UserError(
-            f"model {spec}: {config.model_type} is not a dual encoder (it lacks image or text features); "
-            "dual encoders are CLIP, SigLIP, SigLIP-2, ALIGN, AltCLIP, FLAVA, GroupViT, MetaCLIP and their like"
-        )
-    return model_class
-
-
-def _model(spec: str, model_class: Any, folder: Path, dtype: torch.dtype, *, unsafe: bool) -> Any:
-    model, info = model_class.from_pretrained(
-        folder,
-        dtype=dtype,
-        use_safetensors=None if unsafe else True,
-        weights_only=True,
-        trust_remote_code=False,
-        local_files_only=True,
-        output_loading_info=True,
-    )
-    absent = sorted(info["missing_keys"])
-    if absent:  # transformers would fill them with random numbers
-        raise UserError(
-            f"model {spec}: its weights lack {len(absent)} tensors that image and text features need "
-            f"({absent[0]} …); it was saved as another kind of model"
-        )
-    return model
-
-
-def _processor(spec: str, folder: Path) -> Any:
-    try:
-        automatic: Any = transformers.AutoProcessor
-        processor = automatic.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError) as error:
-        if "trust_remote_code" in str(error):
-            raise
-        processor = None
-    parts = {part: getattr(processor, part, None) for part in ("image_processor", "tokenizer")}
-    if parts["tokenizer"] is not None and not _has_vocabulary(parts["tokenizer"], folder):
-        parts["tokenizer"] = None
-    absent = [part.replace("_", " ") for part, value in parts.items() if value is None]
-    if absent:
-        raise UserError(
-            f"model {spec}: no usable {' and '.join(absent)} in {folder}; save the processor there "
-            "(processor.save_pretrained), or take the one of the model that it was trained from"
-        )
-    return processor
-
-
-def _has_vocabulary(tokenizer: Any, folder: Path) -> bool:
-    """Whether the tokenizer's files are there; without them transformers makes one that knows no word."""
-    names = {"tokenizer.json", *tokenizer.vocab_files_names.values()}
-    return any((folder / name).is_file() for name in names)
-
-
 def _record(spec: str, files: Files, name: str, model: Any, processor: Any) -> ModelRecord:
-    config = {k: v for k, v in model.config.to_dict().items() if k not in {"_name_or_path", "transformers_version"}}
     description = {
         "adapter": ADAPTER,
         "class": type(model).__name__,
-        "config": config,
+        "config": describe_config(model),
         "image_processor": [type(processor.image_processor).__name__, processor.image_processor.to_dict()],
         "tokenizer": describe_tokenizer(processor.tokenizer),
         "text_options": text_options(model.config, processor),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from truegap.errors import UserError
+from truegap.files.values import is_plain, is_plain_path, shown
 from truegap.regions import grabcut
 from truegap.regions.combine import OVERLAP, SAME_PERSON
 from truegap.regions.detections import DetectionsFile, detections_file
@@ -142,6 +144,48 @@ def choose(
         vocabulary=(words or read_vocabulary(DEFAULT_VOCABULARY)) if grounded else None,
         object_masks=object_masks,
     )
+
+
+def redrawing(masks: str | Mapping[str, Any], *, object_masks: bool) -> Finders:
+    """What draws masks inside of boxes as an earlier build did; it detects nothing.
+
+    Args:
+        masks: What `Finders.record` said of them then, perhaps written by somebody else.
+        object_masks: Whether objects get masks too.
+
+    Raises:
+        UserError: They were drawn with other settings, or by a model that is not here.
+    """
+    if isinstance(masks, Mapping):
+        return Finders(masks=_same_model(masks), object_masks=object_masks)
+    if masks == "box" or masks == grabcut.describe():
+        return Finders(masks="box" if masks == "box" else "grabcut", object_masks=object_masks)
+    raise UserError(
+        f"masks were drawn by {shown(masks)}, and this truegap draws with {grabcut.describe()}: install the truegap of "
+        "that time"
+    )
+
+
+def _same_model(record: Mapping[str, Any]) -> Model:
+    name: Any
+    name, revision, content = (record.get(each) for each in ("model", "revision", "content"))
+    # A name from somebody else's file must lead nowhere but to a folder here or to the Hub.
+    if not is_plain_path(name) or name.count("/") > 1 or not (revision is None or is_plain(revision)):
+        raise UserError(f"masks were drawn by {shown(name)}, which is no name of a model")
+    _require_libraries()
+    try:
+        model = resolve(f"{name}@{revision}" if revision else name)
+    except UserError as error:
+        raise UserError(
+            f"masks were drawn by {shown(name)} inside of annotated boxes, so they are not published and have to be "
+            f"drawn again, but: {error}"
+        ) from error
+    if model.content != content or model.family != "masks":
+        raise UserError(
+            f"masks were drawn by {shown(name)}, content {shown(content)[:12]}; the model of this name here has "
+            f"content {model.content[:12]}: get the same one"
+        )
+    return model
 
 
 def _model(name: str, threshold: float | None) -> Model:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from truegap.errors import UserError
 from truegap.files.json_arrays import read_arrays
-from truegap.files.values import NOT_PLAIN, address, is_plain, license_name, photo_size, whole
+from truegap.files.values import NOT_PLAIN, address, is_plain, license_name, photo_size, shown, whole
 from truegap.schema import Dropped, Size
 
 PERSON = "person"
@@ -84,7 +84,7 @@ def read_instances(path: Path, split: str, wanted: Container[int]) -> Instances:
     def take_category(entry: Any) -> None:
         number = whole(entry.get("id")) if isinstance(entry, dict) else None
         if number is not None and isinstance(entry.get("name"), str):
-            result.categories.setdefault(number, entry["name"].strip())
+            result.categories.setdefault(number, shown(entry["name"]))
 
     def take_license(entry: Any) -> None:
         if isinstance(entry, dict):

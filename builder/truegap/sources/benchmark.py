@@ -24,6 +24,8 @@ class Origin(_Strict):
     name: Line
     url: Url
     note: Line | None = None
+    hub: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
+    """The authors' dataset on the Hub, from which a build can take it."""
 
 
 class License(_Strict):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +18,10 @@ from typing import Any, Literal
 from truegap.errors import UserError
 from truegap.files.json_arrays import read_members
 from truegap.files.tables import maybe_file, one_file, words
-from truegap.files.values import is_plain, shown
+from truegap.files.values import NOT_PLAIN, is_plain, shown, storable
 from truegap.regions.boxes import around
 from truegap.regions.masks import MaskError
-from truegap.schema import Example, Gender, ImageFile, Region, Selection, Size, Split
+from truegap.schema import Dropped, Example, Gender, ImageFile, Region, Selection, Size, Split
 from truegap.sources._funnel import Funnel
 from truegap.sources._mask_pictures import MaskPictures, mask_pictures
 from truegap.sources._photos import files
@@ -37,6 +37,7 @@ _WORD = re.compile(r"[a-z]+")
 _LEVELS = 6
 _SHARES: tuple[tuple[float, Split], ...] = ((0.8, "train"), (0.9, "validation"), (1.0, "test"))
 _NAME = "celeba-dialog"
+_NO_LEVELS = "no levels of the five attributes, or two rows of them"
 
 
 class CelebADialogOptions(Options):
@@ -57,29 +58,41 @@ class CelebADialogOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What the files say, by image name."""
+    """What the files say, by image name; None where they say nothing usable, or two things.
+
+    Attributes:
+        captions: The overall captions.
+        levels: Of the five attributes.
+        male: The attribute of that name, where labels are made from it.
+        identities: Who is shown, where that is known and splits are made by it.
+        apart: Entries that cannot be used at all.
+    """
 
     captions: Mapping[str, str]
     levels: Mapping[str, tuple[int, ...] | None]
-    male: Mapping[str, bool]
-    identities: Mapping[str, str]
+    male: Mapping[str, bool | None]
+    identities: Mapping[str, str | None]
+    apart: Sequence[Dropped]
 
 
 def read(folder: Path, options: CelebADialogOptions) -> Selection:
     """The selection; `Source.read` checks options and folder first."""
     archive = _read_archive(folder, options)
     photos = files(folder / name for name in ("image", "images", "img_align_celeba", "CelebA-HQ-img"))
-    labels = {name: _label(name, archive, options) for name in {*archive.captions, *archive.levels, *photos}}
+    names = {*archive.captions, *archive.levels, *photos}
+    # Whatever a disk or a table calls an image, a reason can be printed and stored.
+    nameless = [Dropped(ascii(name)[1:-1], NOT_PLAIN) for name in sorted(names) if not name.isprintable()]
+    labels = {name: _label(name, archive, options) for name in names if name.isprintable()}
     masks = _palettes(folder) if options.masks else None
     repairs: Counter[str] = Counter()
-    funnel = Funnel({name: gender for name, (gender, _) in labels.items()})
+    funnel = Funnel({name: gender for name, (gender, _) in labels.items()}, [*archive.apart, *nameless])
     funnel.keep("label", lambda name: labels[name][1])
-    funnel.keep("levels", lambda name: None if archive.levels.get(name) else "no levels of the five attributes")
+    funnel.keep("levels", lambda name: None if archive.levels.get(name) else _NO_LEVELS)
     if options.stereotypical != "any":
         funnel.keep("stereotypical", lambda name: _unlike(archive, name, labels[name][0], options.stereotypical))
     by_identity = bool(archive.identities)
     if by_identity:
-        funnel.keep("identity", lambda name: None if name in archive.identities else "no identity")
+        funnel.keep("identity", lambda name: None if archive.identities.get(name) else "no identity, or two")
     sizes = funnel.keep_photos(photos)
 
     def example(name: str, gender: Gender) -> Example:
@@ -140,13 +153,14 @@ def split_of(group: str, seed: int) -> Split:
 
 def _label(name: str, archive: Archive, options: CelebADialogOptions) -> tuple[Gender | None, str]:
     if not is_plain(name):
-        return None, "file name is not that of a file in the folder of images"
+        return None, NOT_PLAIN
     if name not in archive.captions:
         return None, "no caption"
     if options.labels == "attributes":
-        if name not in archive.male:
-            return None, "not in the table of attributes"
-        return ("man" if archive.male[name] else "woman"), ""
+        male = archive.male.get(name)
+        if male is None:
+            return None, "not in the table of attributes, or twice"
+        return ("man" if male else "woman"), ""
     gender = gender_of(archive.captions[name])
     return gender, "" if gender else "caption names neither a woman nor a man"
 
@@ -161,26 +175,32 @@ def _unlike(archive: Archive, name: str, gender: Gender | None, wanted: str) -> 
 
 def _read_archive(folder: Path, options: CelebADialogOptions) -> Archive:
     captions: dict[str, str] = {}
+    apart: list[Dropped] = []
 
     def take(name: str, entry: Any) -> None:
         caption = entry.get("overall_caption") if isinstance(entry, dict) else None
-        if isinstance(caption, str) and caption.strip():
-            captions[name] = caption.strip()
+        if not isinstance(caption, str) or not caption.strip():
+            return
+        if name in captions:
+            apart.append(Dropped(ascii(name)[1:-1], f"image stands twice in {table.name}: the later caption left out"))
+        else:
+            captions[name] = storable(caption.strip())
 
-    read_members(_find(folder, "captions", "captions_hq.json", "captions.json"), take)
+    table = _find(folder, "captions", "captions_hq.json", "captions.json")
+    read_members(table, take)
     if not captions:
         raise UserError(f"{_NAME}: {folder} holds no overall caption; is its captions file that of CelebA-Dialog?")
     levels = _levels(_find(folder, "levels", "combined_annotation_hq.txt", "combined_annotation.txt"))
-    male: dict[str, bool] = {}
+    male: dict[str, bool | None] = {}
     if options.labels == "attributes":
         male = _male(_find(folder, "attributes", "CelebAMask-HQ-attribute-anno.txt", "list_attr_celeba.txt"))
-    identities: dict[str, str] = {}
+    identities: dict[str, str | None] = {}
     path = _maybe(folder, "identities", "identity_CelebA-HQ.txt", "identity_CelebA.txt")
     if path is not None and options.split_by != "image":
-        identities = {parts[0]: shown(parts[1]) for _, parts in words(path) if len(parts) == 2}  # noqa: PLR2004
+        identities = _identities(path)
     elif options.split_by == "identity":
         raise UserError(f"{_NAME}: {folder} holds no identity_CelebA-HQ.txt, which split_by='identity' needs")
-    return Archive(captions, levels, male, identities)
+    return Archive(captions, levels, male, identities, apart)
 
 
 def _find(folder: Path, what: str, *names: str) -> Path:
@@ -204,10 +224,20 @@ def _levels(path: Path) -> dict[str, tuple[int, ...] | None]:
     return found
 
 
-def _male(path: Path) -> dict[str, bool]:
+def _identities(path: Path) -> dict[str, str | None]:
+    """Who is shown, by image: lines of a name and a number; None for an image with two of them."""
+    found: dict[str, str | None] = {}
+    for _, parts in words(path):
+        if len(parts) == 2:  # noqa: PLR2004
+            person = shown(parts[1])
+            found[parts[0]] = person if found.get(parts[0], person) == person else None
+    return found
+
+
+def _male(path: Path) -> dict[str, bool | None]:
     """Column `Male` of CelebA's table: a count, the names of the columns, then a name and -1 or 1 per column."""
     column: int | None = None
-    found: dict[str, bool] = {}
+    found: dict[str, bool | None] = {}
     for line, parts in words(path):
         if line == 1:
             continue
@@ -216,7 +246,8 @@ def _male(path: Path) -> dict[str, bool]:
                 raise UserError(f"{path}: the second line names no column Male")
             column = parts.index("Male") + 1
         elif len(parts) > column and parts[column] in {"-1", "1"}:
-            found[parts[0]] = parts[column] == "1"
+            male = parts[column] == "1"
+            found[parts[0]] = male if found.get(parts[0], male) == male else None
     return found
 
 

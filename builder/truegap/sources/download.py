@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -31,6 +32,8 @@ from truegap.sources._source import Names, Options
 
 MANIFEST = "downloads.jsonl"
 
+_UNUSUAL = re.compile(r"[^\w (),.-]")
+"""What no reason of ours has: the record is a file, and anybody could have written it."""
 _PROGRESS = Callable[[int], None]
 
 
@@ -112,11 +115,18 @@ class Report:
         """The addresses without an image, dead or not."""
         return [outcome for outcome in self.outcomes.values() if not outcome.file]
 
+    def counts(self) -> str:
+        """How many images there are, on one line."""
+        return f"{self.fetched} images fetched, {self.kept} were there already, {len(self.missing)} missing"
+
+    def reasons(self) -> list[tuple[str, bool, int]]:
+        """Why images are missing: reason, whether it lasts, and of how many; the commonest first."""
+        counts = Counter((outcome.reason, outcome.lasting) for outcome in self.missing)
+        return [(reason, lasting, number) for (reason, lasting), number in counts.most_common()]
+
     def summary(self) -> str:
-        """Counts on one line, then the reasons for what is missing, the commonest first."""
-        reasons = Counter(outcome.reason for outcome in self.missing)
-        head = f"{self.fetched} images fetched, {self.kept} were there already, {len(self.missing)} missing"
-        return "\n".join([head, *(f"missing: {number} ({reason})" for reason, number in reasons.most_common())])
+        """Counts on one line, then a line for every reason why images are missing."""
+        return "\n".join([self.counts(), *(f"missing: {number} ({reason})" for reason, _, number in self.reasons())])
 
 
 def download(
@@ -186,6 +196,15 @@ def verified(folder: Path) -> dict[str, str]:
         image: "image file differs from what was downloaded"
         for image, outcome in read_manifest(folder).items()
         if outcome.file and (folder / outcome.file).is_file() and not _intact(folder, outcome)
+    }
+
+
+def refused(folder: Path) -> dict[str, str]:
+    """The recorded reason by image id for every image that could not be downloaded."""
+    return {
+        image: _UNUSUAL.sub("", str(outcome.reason))[:80] or "no reason"
+        for image, outcome in read_manifest(folder).items()
+        if not outcome.file
     }
 
 

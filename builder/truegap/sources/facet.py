@@ -16,7 +16,7 @@ from typing import Any
 from truegap.errors import UserError
 from truegap.files.json_arrays import parse, read_arrays
 from truegap.files.tables import Row, maybe_file, one_file, rows
-from truegap.files.values import NOT_PLAIN, flag, is_plain, shown, whole
+from truegap.files.values import NOT_PLAIN, flag, is_plain, number, shown, whole
 from truegap.regions.boxes import four
 from truegap.regions.masks import MaskError
 from truegap.schema import Box, Dropped, Gender, Selection
@@ -84,22 +84,23 @@ def _people(table: Path) -> tuple[dict[str, list[Person]], list[Dropped]]:
     apart = []
     seen: set[int] = set()
     for row in rows(table, _NEEDED):
-        image, number = row["filename"], whole(row["person_id"])
+        # Programs that saw an empty cell write `7.0` for 7.
+        image, person = row["filename"], whole(row["person_id"].removesuffix(".0"))
         if not is_plain(image):
             apart.append(Dropped(row.where, NOT_PLAIN))
             continue
         problem = ""
-        if number is None:
-            number, problem = 0, f"person id is not a whole number ({row.where})"
-        elif number in seen:
+        if person is None:
+            person, problem = 0, f"person id is not a whole number ({row.where})"
+        elif person in seen:
             problem = f"person id stands twice ({row.where})"
         else:
-            seen.add(number)
-        people.setdefault(image, []).append(_person(row, number, problem))
+            seen.add(person)
+        people.setdefault(image, []).append(_person(row, person, problem))
     return people, apart
 
 
-def _person(row: Row, number: int, problem: str) -> Person:
+def _person(row: Row, person: int, problem: str) -> Person:
     box: Box | None = None
     if not problem:
         try:
@@ -107,7 +108,7 @@ def _person(row: Row, number: int, problem: str) -> Person:
         except MaskError as reason:
             problem = f"{reason} ({row.where})"
     gender, why = _gender(row)
-    return Person(number, gender, why, box, problem, columns=_columns(row))
+    return Person(person, gender, why, box, problem, columns=_columns(row))
 
 
 def _gender(row: Row) -> tuple[Gender | None, str]:
@@ -131,7 +132,7 @@ def _box(cell: str) -> Box:
 
 def _columns(row: Row) -> dict[str, Any]:
     """Occupations, age and skin tone of a person; FACET writes `None` where there is no second occupation."""
-    tones = [whole(row.get(f"skin_tone_{tone}", "")) or 0 for tone in range(1, 11)]
+    tones = [int(number(row.get(f"skin_tone_{tone}", "")) or 0) for tone in range(1, 11)]
     second = row.get("class2", "")
     return {
         "occupation": row.get("class1", ""),

@@ -117,7 +117,7 @@ def _entries(table: Path) -> tuple[dict[str, Entry], list[Dropped]]:
 
 
 def _no_label(entry: Entry) -> str | None:
-    return None if entry.gender else f"gender: {shown(entry.row['gender'])}"
+    return None if entry.gender else f"nobody labelled woman or man: gender {shown(entry.row['gender'])}"
 
 
 def _groups(table: Path, row: Row | None, asked: Sequence[str] | None) -> list[str]:

@@ -1,8 +1,9 @@
 """GenderBias-VL: counterfactual questions about the occupation of a generated person (Xiao et al. 2024).
 
 The folder is the authors' as it unpacks: question files in `VLbias/`, `Vbias/` and `Lbias/` (below a folder of any
-name), the table of occupation pairs `occ_merge_filter_sim.csv`, and the images at the paths that the questions name. An
-example is an image, its questions a column; so an image that a dozen questions share is perturbed and stored once.
+name), the table of occupation pairs `occ_merge_filter_sim.csv`, and the images at the paths that the questions name.
+Their dataset on the Hub, unpacked, is such a folder without the table, which is in their code repository. An example is
+an image, its questions a column; so an image that a dozen questions share is perturbed and stored once.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from pydantic import BeforeValidator
 
 from truegap.errors import UserError
 from truegap.files.json_arrays import read_list
-from truegap.files.tables import one_file, rows
+from truegap.files.tables import maybe_file, rows
 from truegap.files.values import gender, is_plain_path, shown, whole
 from truegap.schema import Example, Gender, ImageFile, Selection
 from truegap.sources._funnel import Funnel
 from truegap.sources._source import Options, Source, listed
 
 Context = Literal["VL", "V", "L"]
+_PAIRS = "occ_merge_filter_sim.csv"
 ROLES = {"base": "base", "cf": "counterfactual"}
 
 _QUERY = re.compile(r"(?P<stem>[^\n]*?) ?\nOptions: \(A\) (?P<a>[^\n]*?) \(B\) (?P<b>[^\n]*?)\n?")
@@ -44,6 +46,8 @@ class GenderBiasVLOptions(Options):
     """Whether `Waiter` is `Waitress` where the shown gender is female."""
     images_folder: Path | None = None
     """Where the paths of images begin; None for the archive's folder or one directly below it."""
+    pairs_file: Path | None = None
+    """The table of occupation pairs; None for `occ_merge_filter_sim.csv` in the archive's folder or directly below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Question:
 
 def read(folder: Path, options: GenderBiasVLOptions) -> Selection:
     """The selection; `Source.read` checks options and folder first."""
-    pairs = _pairs(folder)
+    pairs = _pairs(folder, options.pairs_file)
     repairs: Counter[str] = Counter()
     items: dict[tuple[str, int], dict[str, Question]] = defaultdict(dict)
     for context in options.contexts:
@@ -129,17 +133,25 @@ def read(folder: Path, options: GenderBiasVLOptions) -> Selection:
             },
         )
 
-    resolved = options.model_dump(mode="json", exclude={"images_folder"}) | {"pairs": len(set(pairs.values()))}
+    resolved = options.model_dump(mode="json", exclude={"images_folder", "pairs_file"}) | {
+        "pairs": len(set(pairs.values()))
+    }
     return funnel.selection("genderbias-vl", folder, example, resolved, repairs)
 
 
 SOURCE = Source("genderbias-vl", GenderBiasVLOptions, read)
 
 
-def _pairs(folder: Path) -> dict[frozenset[str], str]:
+def _pairs(folder: Path, given: Path | None) -> dict[frozenset[str], str]:
     """The male-dominated and the female-dominated occupation of every pair, as `occ_m|occ_f`."""
-    patterns = ["occ_merge_filter_sim.csv", "*/occ_merge_filter_sim.csv"]
-    table = one_file("genderbias-vl", folder, patterns, "table of occupation pairs")
+    table = given or maybe_file("genderbias-vl", folder, [_PAIRS, f"*/{_PAIRS}"], "table of occupation pairs")
+    if table is None:
+        raise UserError(
+            f"genderbias-vl: {folder} holds no table of occupation pairs; expected {_PAIRS}, which is in the authors' "
+            "code repository: put it there, or give it as pairs_file"
+        )
+    if not table.is_file():
+        raise UserError(f"genderbias-vl: pairs_file {table} is absent")
     occupations = [(row["job_male"], row["job_female"]) for row in rows(table, ["job_male", "job_female"])]
     return {frozenset(pair): "|".join(pair) for pair in occupations}
 

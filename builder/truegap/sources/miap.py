@@ -44,6 +44,7 @@ Split = Literal["auto", "train", "val", "test"]
 
 _SOME = ("", "boxable-", "with-labels-")
 """Open Images has tables of all images, of those with boxes, and of those with labels."""
+_NO_ID = "image id is not that of a file in the folder of images"
 _DEPICTION = ("IsDepictionOf", "IsDepiction")
 
 # (ours) What people wear or are, by Open Images' names; names that begin with `Human ` are parts of the body.
@@ -79,19 +80,21 @@ def read(folder: Path, options: MiapOptions) -> Selection:
     for split, table in tables.items():
         _read_people(table, people, apart, repairs)
         if listing := _maybe(folder, [f"open_images_extended_miap_images_{split}.lst"], "list of images"):
-            for _, (name, *_) in words(listing):
+            for line, (name, *_) in words(listing):
                 image = name.rpartition("/")[2]
                 if is_plain(image):
                     people.setdefault(image, [])
+                else:
+                    apart.append(Dropped(f"{listing.name} line {line}", _NO_ID))
     if not any(people.values()):
         raise UserError(f"miap: {folder} lists nobody; are these the tables of boxes?")
     photos = _photos(folder, tables)
     images = wanted(options.single_person, people, photos)
     scenes = _scenes(folder, tables, images, options, repairs)
     terms = _terms(folder, tables, images)
-    for image in images:
-        if image in terms and terms[image].rotation:
-            repairs["image is stored turned, and kept so"] += 1
+    repairs["image is stored turned, and kept so"] += sum(
+        image in terms and bool(terms[image].rotation) for image in images
+    )
     return select(
         PeopleArchive(
             name="miap",
@@ -138,7 +141,7 @@ def _read_people(table: Path, people: dict[str, list[Person]], apart: list[Dropp
         image = row["ImageID"]
         corners = (image, *(row[corner] for corner in CORNERS))
         if not is_plain(image):
-            apart.append(Dropped(row.where, "image id is not that of a file in the folder of images"))
+            apart.append(Dropped(row.where, _NO_ID))
         elif corners in seen:
             repairs["box that stands twice counted once"] += 1
         else:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from truegap.errors import UserError
 from truegap.files.json_arrays import read_members
 from truegap.files.tables import maybe_file
-from truegap.files.values import NOT_PLAIN, gender, is_plain, shown
+from truegap.files.values import NOT_PLAIN, gender, is_plain, shown, storable, whole
 from truegap.regions.boxes import from_corners
 from truegap.regions.masks import MaskError
 from truegap.schema import Box, Dropped, Selection
@@ -25,7 +25,7 @@ from truegap.sources._source import Options, Source
 
 Split = Literal["train", "val"]
 
-_KEY = re.compile(r"person(\d{1,9})")
+_KEY = re.compile(r"person(\d+)", re.ASCII)
 _TRAITS = ("age", "skintone", "ethnicity", "emotion", "activity")
 _MAJORITY = 2
 
@@ -105,22 +105,33 @@ def _read_split(
         else:
             people[image] = list(_people(entry))
             caption = entry.get("caption")
-            captions[image] = caption if isinstance(caption, str) else ""
+            captions[image] = storable(caption) if isinstance(caption, str) else ""
 
     read_members(table, take)
 
 
 def _people(entry: Mapping[str, Any]) -> Iterable[Person]:
+    seen: set[int] = set()
     for key, value in entry.items():
         match = _KEY.fullmatch(key)
-        if match is None or not isinstance(value, dict):
+        if match is None or value is None:
+            continue
+        number = whole(match[1])
+        if not isinstance(value, dict):
+            yield Person(number or 0, None, "person is not an object", problem="person is not an object")
             continue
         answers = _answers(value.get("annotations"))
         label = gender(answers.get("gender"))
         box, problem = _box(value.get("region"))
+        if number is None:
+            box, problem = None, "person has a number of too many digits"
+        elif number in seen:
+            box, problem = None, "person number stands twice"
+        else:
+            seen.add(number)
         traits = {trait: shown(answers.get(trait)) if answers.get(trait) else "unknown" for trait in _TRAITS}
         why = f"gender {shown(answers.get('gender'))}"
-        yield Person(int(match[1]), label, "" if label else why, box, problem, columns=traits)
+        yield Person(number or 0, label, "" if label else why, box, problem, columns=traits)
 
 
 def _answers(value: Any) -> dict[str, Any]:

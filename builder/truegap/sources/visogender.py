@@ -1,11 +1,13 @@
 """VisoGender: 690 photographs of people at work, by address; an occupation with an object or a second person.
 
 The folder holds the authors' tables (`OO_Visogender_*.tsv`, `OP_Visogender_*.tsv`) and `images/`, which `fetch` fills:
-only addresses are published. The photographs have no boxes, so persons and objects are to be detected.
+only addresses are published. A photograph that could not be had is left out with the downloader's reason. The
+photographs have no boxes, so persons and objects are to be detected.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from truegap.schema import Dropped, Example, Gender, ImageFile, Selection
 from truegap.sources._funnel import Funnel
 from truegap.sources._photos import by_stem, files
 from truegap.sources._source import Options, Source, listed
-from truegap.sources.download import DownloadOptions, Report, download, verified
+from truegap.sources.download import DownloadOptions, Report, download, refused, verified
 
 Kind = Literal["OO", "OP"]
 
@@ -56,8 +58,10 @@ def read(folder: Path, options: VisoGenderOptions) -> Selection:
     entries, apart = read_tables(folder, options.kinds)
     photos = by_stem(files([folder / IMAGES]))
     altered = verified(folder / IMAGES)
+    unfetched = refused(folder / IMAGES)
     funnel = Funnel({image: entry.gender for image, entry in entries.items()}, apart)
     funnel.keep("label", lambda image: entries[image].reason)
+    funnel.keep("download", lambda image: None if image in photos else _why(unfetched.get(image)))
     sizes = funnel.keep_photos(photos)
     funnel.keep("checksum", altered.get)
 
@@ -79,21 +83,40 @@ def read(folder: Path, options: VisoGenderOptions) -> Selection:
 SOURCE = Source("visogender", VisoGenderOptions, read)
 
 
+def addresses(folder: Path) -> dict[str, str]:
+    """The address of every photograph of the tables in `folder`, by its id.
+
+    Raises:
+        UserError: The folder holds no tables.
+    """
+    entries, _ = read_tables(folder)
+    return {image: entry.url for image, entry in entries.items()}
+
+
 def fetch(
-    folder: Path, options: DownloadOptions | None = None, advance: Callable[[int], None] = lambda _: None
+    folder: Path,
+    options: DownloadOptions | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+    *,
+    out: Path | None = None,
 ) -> Report:
-    """Download the photographs of the tables in `folder` to `folder/images`, as far as they are not there.
+    """Download the photographs of the tables in `folder`, as far as they are not there.
 
     Args:
         folder: Holds the authors' tables.
         options: Of the downloader.
         advance: Called with the number of addresses that are done.
+        out: Gets the photographs, in `images/`, and a copy of the tables; None for `folder` itself.
 
     Raises:
-        UserError: The folder holds no tables.
+        UserError: The folder holds no tables, or `out` other ones of the same name.
     """
-    entries, _ = read_tables(folder, get_args(Kind))
-    return download({image: entry.url for image, entry in entries.items()}, folder / IMAGES, options, advance)
+    urls = addresses(folder)
+    target = folder if out is None else out
+    for table in _tables(folder, get_args(Kind)).values():
+        if table is not None:
+            _copy(table, target / table.name)
+    return download(urls, target / IMAGES, options, advance)
 
 
 def read_tables(folder: Path, kinds: tuple[str, ...] = get_args(Kind)) -> tuple[dict[str, Entry], list[Dropped]]:
@@ -104,7 +127,7 @@ def read_tables(folder: Path, kinds: tuple[str, ...] = get_args(Kind)) -> tuple[
     """
     entries: dict[str, Entry] = {}
     apart: list[Dropped] = []
-    tables = {kind: maybe_file("visogender", folder, [f"{kind}_Visogender*.tsv"], f"kind {kind}") for kind in kinds}
+    tables = _tables(folder, kinds)
     if not any(tables.values()):
         raise UserError(f"visogender: {folder} holds no table; expected {' or '.join(kinds)}_Visogender_<date>.tsv")
     for kind, table in tables.items():
@@ -119,6 +142,24 @@ def read_tables(folder: Path, kinds: tuple[str, ...] = get_args(Kind)) -> tuple[
             else:
                 entries[image] = _entry(row, kind)
     return entries, apart
+
+
+def _tables(folder: Path, kinds: tuple[str, ...]) -> dict[str, Path | None]:
+    return {kind: maybe_file("visogender", folder, [f"{kind}_Visogender*.tsv"], f"kind {kind}") for kind in kinds}
+
+
+def _copy(table: Path, target: Path) -> None:
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = target.with_name(f".{target.name}.part")
+        shutil.copyfile(table, aside)
+        aside.replace(target)
+    elif target.read_bytes() != table.read_bytes():
+        raise UserError(f"visogender: {target} is there already and differs from {table}: choose another folder")
+
+
+def _why(reason: str | None) -> str | None:
+    return None if reason is None else f"not downloaded, {reason}"
 
 
 def _entry(row: Row, kind: str) -> Entry:

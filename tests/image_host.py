@@ -40,6 +40,8 @@ class ImageHost:
         self.at_once = self.most_at_once = 0
         self.lock = threading.Lock()
         self.times: dict[str, list[float]] = {}
+        self.released = threading.Event()
+        """Until it is set, pages below `/held` do not answer."""
         host = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -69,6 +71,7 @@ class ImageHost:
         return f"http://127.0.0.1:{self.server.server_port}{path}"
 
     def close(self) -> None:
+        self.released.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -89,6 +92,9 @@ class ImageHost:
                 self.send(handler, 200, IMAGE)
             case "silent":
                 time.sleep(3)
+            case "held":
+                self.released.wait(600)
+                self.send(handler, 200, IMAGE)
             case "busy-once" if first:
                 self.send(handler, 429, Retry_After="1")
             case "broken-once" if first:
