@@ -43,12 +43,12 @@ def address():
             env={**os.environ, "PYTHONPATH": str(TESTS), "RAY_USAGE_STATS_ENABLED": "0"},
         )
     try:
-        until(lambda: "Ray runtime started" in log.read_text() or cluster.poll() is not None, 120)
+        until(lambda: "Ray runtime started" in log.read_text() or cluster.poll() is not None)
         assert cluster.poll() is None, log.read_text()
         yield (folder / "ray_current_cluster").read_text().strip()
     finally:
         cluster.terminate()
-        cluster.wait(30)
+        cluster.wait(300)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -62,7 +62,7 @@ def cluster(address):
     ray.shutdown()
 
 
-def until(true, seconds: float = 40) -> None:
+def until(true, seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
@@ -77,12 +77,16 @@ def build(made: Plan, out: Path, engine_name: str):
         return workspace.finish()
 
 
-def watched(folder: Path, *deadly: str) -> Plan:
-    """Ten images in shards of three; those named kill whoever reads them first."""
+def watched(folder: Path, *deadly: str, splits: tuple[str, ...] = ("test",)) -> Plan:
+    """Ten images in shards of three, by turns in these splits; those named kill whoever reads them first."""
     folder.mkdir()
     examples = [
-        replace(each, image=Watched(encoded(int(each.image_id)), folder / each.image_id, each.image_id in deadly))
-        for each in selection(10).examples
+        replace(
+            each,
+            image=Watched(encoded(number), folder / each.image_id, each.image_id in deadly),
+            split=splits[number % len(splits)],
+        )
+        for number, each in enumerate(selection(10).examples)
     ]
     return Plan("synthetic", "1.0.0", replace(selection(10), examples=examples))
 
@@ -90,9 +94,10 @@ def watched(folder: Path, *deadly: str) -> Plan:
 @pytest.mark.slow
 def test_same_manifest_as_on_this_machine(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "SHARD_SIZE", 3)
-    there = build(watched(tmp_path / "reads"), tmp_path / "ray", "ray")
-    assert there == build(watched(tmp_path / "others"), tmp_path / "local", "local")
-    assert there.configs["original"].files == 4
+    splits = ("train", "test")
+    there = build(watched(tmp_path / "reads", splits=splits), tmp_path / "ray", "ray")
+    assert there == build(watched(tmp_path / "others", splits=splits), tmp_path / "local", "local")
+    assert {split: part.files for split, part in there.splits.items()} == {"train": 2, "test": 2}
 
 
 @pytest.mark.slow
@@ -169,7 +174,7 @@ def test_interruption_cancels_what_has_not_begun(address, tmp_path):
     )
     until(lambda: len(list(tmp_path.iterdir())) == WORKERS)
     driver.send_signal(signal.SIGINT)
-    _, errors = driver.communicate(timeout=20)
+    _, errors = driver.communicate(timeout=600)
     # then it ends, and no other task begins, though both workers are free
     assert b"KeyboardInterrupt" in errors
     time.sleep(1)

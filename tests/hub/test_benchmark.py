@@ -49,7 +49,7 @@ def test_missing_parts_are_named(folder, tmp_path):
     broken = tmp_path / "b"
     shutil.copytree(folder, broken)
     (broken / "data/control/test-00001-of-00003.parquet").unlink()
-    with pytest.raises(UserError, match="config control has 2 of 3 files"):
+    with pytest.raises(UserError, match="split test of config control has 2 of 3 files"):
         open_benchmark(str(broken)).images("control")
     with pytest.raises(UserError, match="has no config color-weak: it has original, control"):
         open_benchmark(str(broken), ["color-weak"])
@@ -58,9 +58,9 @@ def test_missing_parts_are_named(folder, tmp_path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("nowhere", r"nowhere is neither a folder nor ORG/NAME\[@TAG\]"),
+        ("nowhere", r"nowhere is neither a folder nor ORG/NAME\[@REVISION\]"),
         ("../../etc/passwd", "is neither a folder nor"),
-        ("org/name@v1", "cannot be had from the Hub"),
+        ("org/name@v1", "dataset org/name@v1: not in the local cache"),
     ],
 )
 def test_what_cannot_be_opened_is_one_line(spec, message):

@@ -70,7 +70,7 @@ def test_detections_become_objects_that_are_blacked_out(photos, tmp_path):
 def test_a_repeated_command_finds_the_build_finished(photos, tmp_path):
     first = build(photos, tmp_path / "out", "--regions", "grabcut")
     assert build(photos, tmp_path / "out", "--regions", "grabcut") == first
-    with pytest.raises(UserError, match="other inputs or options"):
+    with pytest.raises(UserError, match="with other regions"):
         build(photos, tmp_path / "out", "--regions", "box")
 
 

@@ -4,7 +4,7 @@ from truegap.build.manifest import Manifest, read_manifest
 from truegap.build.plan import Plan, choose_configs, limit, publishable
 from truegap.build.rows import redo_row
 from truegap.build.shard import build_shard
-from truegap.build.workspace import Workspace
+from truegap.build.workspace import Workspace, mended
 
 __all__ = [
     "Manifest",
@@ -13,6 +13,7 @@ __all__ = [
     "build_shard",
     "choose_configs",
     "limit",
+    "mended",
     "publishable",
     "read_manifest",
     "redo_row",

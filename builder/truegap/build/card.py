@@ -20,8 +20,9 @@ Version {{ manifest.version }}, made with truegap {{ manifest.versions["truegap"
 ```python
 from datasets import load_dataset
 
-original = load_dataset("PATH_OR_REPO", "original", split="test")
-blurred = load_dataset("PATH_OR_REPO", "background-strong", split="test")
+{% for name in shown -%}
+{{ name | replace("-", "_") }} = load_dataset("PATH_OR_REPO", "{{ name }}", split="{{ split }}")
+{% endfor -%}
 ```
 
 ## Configs
@@ -45,12 +46,24 @@ gender and of the other.{% endif %}
 | `{{ name }}` | {{ config.rows }} | {{ config.woman }} | {{ config.man }} | {% if config.objects is not none
 %}{{ config.objects_drawn }} of {{ config.objects }}{% endif %} | `{{ config.sha256[:12] }}` |
 {% endfor %}
+{%- if manifest.splits | length > 1 or split != "test" %}
+## Splits
+
+Every config has the same. Models are evaluated on `test`; a background that is swapped comes from the same split.
+
+| split | images | women | men |
+|---|---|---|---|
+{% for name, part in manifest.splits.items() -%}
+| `{{ name }}` | {{ part.rows }} | {{ part.woman }} | {{ part.man }} |
+{% endfor %}
+{%- endif %}
 ## Columns
 
 | column | meaning |
 |---|---|
 | `image` | the picture |
 | `image_id` | the same in all configs |
+| `split` | {% for name in manifest.splits %}`{{ name }}`{% if not loop.last %} or {% endif %}{% endfor %} |
 | `gender` | perceived presentation, `woman` or `man` |
 | `height`, `width` | of the upright image, in pixels |
 | `person_boxes` | `[x, y, width, height]` in pixels, one per person |
@@ -121,6 +134,9 @@ def card(plan: Plan, manifest: Manifest) -> str:
         extra=extra,
         placebos=placebos,
         swaps=swaps,
+        split=next(reversed(manifest.splits)),
+        shown=[name for name in ("original", "background-strong") if name in manifest.configs]
+        or [*manifest.configs][:1],
         sections=load_card(plan.benchmark),
     )
     return f"---\n{front}---\n{body}"
@@ -140,7 +156,7 @@ def _front_matter(spec: Any, manifest: Manifest) -> dict[str, Any]:
             {
                 "config_name": name,
                 "description": manifest.configs[name].sha256,
-                "data_files": [{"split": "test", "path": f"data/{name}/test-*.parquet"}],
+                "data_files": [{"split": split, "path": f"data/{name}/{split}-*.parquet"} for split in manifest.splits],
             }
             | ({"default": True} if name == "original" else {})
             for name in names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from truegap.build.rows import Regions
@@ -78,6 +79,8 @@ def choose_donors(
 ) -> Donors:
     """For every background swap, keyed random images of the same or the other gender, never the image itself.
 
+    A background stays in its split: a person of the test set is not seen in training by way of the background.
+
     Args:
         examples: The images that get another background.
         configs: Those of a build; others than swaps are passed over.
@@ -88,12 +91,14 @@ def choose_donors(
     arms = [config for config in configs if config.startswith(SWAP)]
     if not arms:
         return {}
-    pools = {gender: sorted((e for e in among if e.gender == gender), key=lambda e: e.image_id) for gender in GENDERS}
+    pools: dict[tuple[str, str], list[Example]] = defaultdict(list)
+    for each in sorted(among, key=lambda each: each.image_id):
+        pools[each.split, each.gender].append(each)
     donors: dict[str, Sequence[Example]] = {}
     for config in arms:
         for example in examples:
             same = config.endswith("same")
-            pool = pools[next(gender for gender in GENDERS if (gender == example.gender) is same)]
+            pool = pools[example.split, next(gender for gender in GENDERS if (gender == example.gender) is same)]
             # One more than needed, since the image itself may be among them.
             start = Key(benchmark, example.image_id, SWAP, seed).uniform("donor") * len(pool)
             ring = [pool[(int(start) + step) % len(pool)] for step in range(min(CANDIDATES + 1, len(pool)))]

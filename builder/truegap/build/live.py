@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 from PIL import Image
 
 from truegap.build.draws import draw_config
+from truegap.build.live_rows import PERSONS, Row, check_size, row_id, row_pixels, row_regions
 from truegap.build.plan import choose_configs
-from truegap.build.rows import perturbation_field, row_regions
+from truegap.build.rows import Regions, perturbation_field
+from truegap.errors import UserError
 from truegap.perturbations import Options, redo
-from truegap.schema import SWAP, Example, ImageBytes, Region
+from truegap.regions.masks import MaskError
+from truegap.schema import PLACEBO, SWAP, Example, Feature, ImageBytes
 
 DatasetT = TypeVar("DatasetT")
 
-NEEDED = ("image", "image_id", "height", "width", "person_boxes", "person_masks", "objects")
-"""Columns that a perturbation needs, as every built benchmark has them."""
+STORED = "image_unperturbed"
+"""What the column `image` is called below a dataset that is perturbed on the fly."""
 
-Row = Mapping[str, Any]
+_WITH_PERSONS = (Feature.BACKGROUND, Feature.OBJECT, PLACEBO, "person")
+_WITH_OBJECTS = (Feature.OBJECT, PLACEBO)
+
+Batch = Mapping[str, list[Any]]
 
 
 def perturbed(
@@ -35,73 +41,159 @@ def perturbed(
     With the benchmark's name and seed, which rows of a built benchmark carry, every image gets what the built config of
     this name has, before encoding.
 
+    A format that the dataset has (`with_format("torch")`, a transform) is kept and applied to the perturbed images.
+    Choose it before: a format set afterwards replaces the perturbation. So that nobody then takes the images as they
+    were for perturbed ones, their column below is called `image_unperturbed`, and rows have no `image` any more.
+
     Args:
-        dataset: A `datasets.Dataset` or `IterableDataset` with the columns `NEEDED`, such as config `original` of a
-            built benchmark.
+        dataset: A `datasets.Dataset` or `IterableDataset`, or a dictionary of them. Config `original` of a built
+            benchmark has all columns that are needed; in general these are `image` and `image_id`, and where persons
+            and objects play a part, the columns that `truegap.build.live_rows` describes.
         config: Such as `background-strong`; any but the background swaps, which need a second image.
         benchmark: Part of the random key; default: what the row says.
         seed: Part of the random key; default: what the row says, else 0.
         options: Of the perturbation; default: the paper's.
 
     Returns:
-        A dataset of the same kind. Its column `perturbation` says what was drawn.
+        A dataset of the same kind. Its column `perturbation` says what was drawn; where the format names columns, it is
+        there if it is named.
 
     Raises:
-        ValueError: The config cannot be made on the fly, or a column is missing.
+        UserError: The config cannot be made on the fly, or a column is missing. What is wrong with a row is said when
+            it is read.
     """
-    from datasets import IterableDataset
+    from datasets import Dataset, IterableDataset
 
-    (name,) = choose_configs([config])
-    if name.startswith(SWAP):
-        raise ValueError(f"{config} needs a second image: build it with `truegap build --configs {config}`")
-    columns = getattr(dataset, "column_names", None)
-    if columns is not None and (missing := [each for each in NEEDED if each not in columns]):
-        raise ValueError(f"the dataset has no column {', '.join(missing)}: load config `original` of a built benchmark")
-
-    def change(row: Row) -> dict[str, Any]:
-        return _change(row, name, benchmark, seed, options or Options())
-
-    if isinstance(dataset, IterableDataset):
-        streamed: DatasetT = dataset.map(change)
-        return streamed
-    lazy: DatasetT = dataset.with_transform(_batched(change))  # type: ignore[attr-defined]
-    return lazy
-
-
-def _batched(change: Callable[[Row], dict[str, Any]]) -> Callable[[Mapping[str, list[Any]]], dict[str, list[Any]]]:
-    def transform(batch: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
-        rows = [{**row, **change(row)} for row in rows]
-        return {name: [row[name] for row in rows] for name in rows[0]}
-
-    return transform
+    (name, *more) = choose_configs([config])
+    if more or name.startswith(SWAP):
+        raise UserError(f"{config} cannot be made on the fly: build it with `truegap build --configs {config}`")
+    change = _Change(name, benchmark, seed, options or Options())
+    if isinstance(dataset, dict):
+        parts = {
+            key: perturbed(each, config, benchmark=benchmark, seed=seed, options=options)
+            for key, each in dataset.items()
+        }
+        together: DatasetT = type(dataset)(parts)
+        return together
+    if not isinstance(dataset, Dataset | IterableDataset):
+        raise UserError(f"dataset is {type(dataset).__name__}: give a datasets.Dataset or IterableDataset")
+    if STORED in (dataset.column_names or ()):
+        raise UserError("the dataset is perturbed on the fly already: begin with the one that was loaded")
+    if dataset.column_names is not None:
+        change.check(dataset.column_names)
+    changed: DatasetT = (_streamed if isinstance(dataset, IterableDataset) else _lazy)(dataset, change)
+    return changed
 
 
-def _change(row: Row, config: str, benchmark: str | None, seed: int | None, options: Options) -> dict[str, Any]:
-    said = row.get("perturbation") or {}
-    regions = row_regions(row, with_masks=options.shape == "mask")
-    example = Example(
-        image_id=row["image_id"],
-        gender="woman",  # plays no part in what is drawn
-        image=ImageBytes(b""),
-        size=(row["height"], row["width"]),
-        persons=(),
-        objects=tuple(Region(each["id"], each["label"], tuple(each["box"]), each["mask"]) for each in row["objects"]),
-    )
-    drawn = draw_config(
-        config,
-        example,
-        regions,
-        benchmark=said.get("benchmark", "") if benchmark is None else benchmark,
-        seed=said.get("seed", 0) if seed is None else seed,
-        options=options,
-    )
-    image: Image.Image = row["image"]
-    changed = redo(
-        np.asarray(image.convert("RGB")),
-        drawn,
-        person_mask=regions.person_mask,
-        objects=regions.objects,
-        object_masks=regions.object_masks,
-    )
-    return {"image": Image.fromarray(changed), "perturbation": perturbation_field(drawn)}
+def _streamed(dataset: Any, change: _Change) -> Any:
+    formatting = dataset._formatting  # noqa: SLF001  # there is no other way to ask
+    changed = dataset.with_format(None).map(change)
+    return changed.with_format(formatting.format_type) if formatting else changed
+
+
+def _lazy(dataset: Any, change: _Change) -> Any:
+    wanted = dataset.format["columns"]
+    shown = None if set(wanted) == set(dataset.column_names) else tuple(wanted)
+    transform = _Batched(change, _after(dataset.format), shown)
+    return dataset.with_format(None).rename_column("image", STORED).with_transform(transform)
+
+
+def _after(form: Mapping[str, Any]) -> Any:
+    """What applies the format that a dataset had to a batch."""
+    kind, kwargs = form["type"], form["format_kwargs"]
+    if kind is None or kind == "python":
+        return None
+    if kind == "custom":
+        return kwargs["transform"]
+    from datasets.formatting import get_formatter
+
+    formatter = get_formatter(kind, **kwargs)
+    if not hasattr(formatter, "recursive_tensorize"):
+        raise UserError(f"format {kind} holds no pictures: take with_format(None), torch or numpy")
+    return formatter.recursive_tensorize
+
+
+@dataclass(frozen=True, slots=True)
+class _Batched:
+    """The perturbation as a transform of batches; picklable, so that loaders with several processes can take it."""
+
+    change: _Change
+    after: Callable[[dict[str, list[Any]]], Any] | None
+    shown: tuple[str, ...] | None
+
+    def __call__(self, batch: Batch) -> Any:
+        if STORED not in batch:
+            # Somebody reads another column alone.
+            return batch if self.after is None else self.after(dict(batch))
+        columns = {"image" if name == STORED else name: values for name, values in batch.items()}
+        self.change.check(columns)
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        rows = [{**row, **self.change(row)} for row in rows]
+        names = [name for name in rows[0] if self.shown is None or name in self.shown]
+        changed = {name: [row[name] for row in rows] for name in names}
+        return changed if self.after is None else self.after(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """The perturbation of one row."""
+
+    config: str
+    benchmark: str | None
+    seed: int | None
+    options: Options
+
+    def check(self, columns: Any) -> None:
+        """That the columns are there which the config needs."""
+        missing = [name for name in ("image", "image_id") if name not in columns]
+        if self.config.startswith(_WITH_PERSONS) and not any(name in columns for name in PERSONS):
+            missing.append("person_boxes")
+        if self.config.startswith(_WITH_OBJECTS) and "objects" not in columns:
+            missing.append("objects")
+        if missing:
+            raise UserError(
+                f"{self.config}: the dataset has no column {', '.join(missing)}: load config `original` of a built "
+                "benchmark, and remove no column before perturbing (a Trainer does so: remove_unused_columns=False)"
+            )
+
+    def __call__(self, row: Row) -> dict[str, Any]:
+        image_id = row_id(row)
+        said = row.get("perturbation") or {}
+        if said.get("feature", "none") != "none":
+            raise UserError(f"image {image_id!r} is perturbed already ({said['feature']}): load config `original`")
+        try:
+            pixels = row_pixels(row["image"])
+            size = (pixels.shape[0], pixels.shape[1])
+            check_size(row, size)
+            regions = row_regions(row, size, with_masks=self.options.shape == "mask")
+        except (MaskError, TypeError, ValueError, IndexError) as problem:
+            raise UserError(f"image {image_id!r}: {problem}") from None
+        if self.config.startswith(_WITH_PERSONS) and not regions.person_mask.any():
+            raise UserError(f"image {image_id!r}: nobody is marked, so {self.config} would hit the person")
+        drawn = self._draw(image_id, size, regions, said)
+        changed = redo(
+            pixels,
+            drawn,
+            person_mask=regions.person_mask,
+            objects=regions.objects,
+            object_masks=regions.object_masks,
+        )
+        return {"image": Image.fromarray(changed), "perturbation": perturbation_field(drawn)}
+
+    def _draw(self, image_id: str, size: tuple[int, int], regions: Regions, said: Mapping[str, Any]) -> Any:
+        example = Example(
+            image_id=image_id,
+            gender="woman",  # plays no part in what is drawn
+            image=ImageBytes(b""),
+            size=size,
+            persons=(),
+            objects=regions.objects,
+        )
+        return draw_config(
+            self.config,
+            example,
+            regions,
+            benchmark=said.get("benchmark", "") if self.benchmark is None else self.benchmark,
+            seed=said.get("seed", 0) if self.seed is None else self.seed,
+            options=self.options,
+        )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from truegap.errors import UserError
+from truegap.schema import Split
 
 FILE = "manifest.json"
 
@@ -29,15 +31,26 @@ class Step(Strict):
     other: int = 0
 
 
+class SplitSummary(Strict):
+    """One split: what is in it, the same in every config."""
+
+    rows: int
+    woman: int
+    man: int
+    files: int
+    """Of each config."""
+
+
 class ConfigSummary(Strict):
     """One config: what is in it, and a hash that says whether two builds hold the same."""
 
     rows: int
     woman: int
     man: int
-    files: int
     sha256: str
     """Over image id and row hash of every row, in order."""
+    split_sha256: dict[Split, str]
+    """The same over the rows of each split."""
     objects: int | None = None
     """How many objects could be drawn (feature object)."""
     objects_drawn: int | None = None
@@ -45,7 +58,10 @@ class ConfigSummary(Strict):
 
 
 class Rows(Strict):
-    """A SHA-256 per row and config, and of each encoded image, by which embeddings are found again."""
+    """A SHA-256 per row and config, and of each encoded image, by which embeddings are found again.
+
+    The rows of a split stand together, in the order of `Manifest.splits`.
+    """
 
     image_id: list[str]
     sha256: dict[str, list[str]]
@@ -72,6 +88,8 @@ class Manifest(Strict):
     steps: list[Step]
     published: dict[str, int] | None = None
     """Counts that the paper prints for this benchmark, to compare with the last step."""
+    splits: dict[Split, SplitSummary]
+    """Those that have rows, in the order of `truegap.schema.SPLITS`; most benchmarks have `test` alone."""
     configs: dict[str, ConfigSummary]
     dropped: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Every image left out, by reason: its id, and the detail (may be empty)."""
@@ -87,6 +105,28 @@ class Manifest(Strict):
 
         lines = "".join(f"{name} {self.configs[name].sha256}\n" for name in sorted(self.configs))
         return hashlib.sha256(lines.encode()).hexdigest()
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What `Plan.describe` said of this build."""
+        same = ("benchmark", "version", "seed", "encoder", "selection", "versions")
+        return {
+            **{name: getattr(self, name) for name in same},
+            "configs": list(self.configs),
+            "options": self.perturbations,
+        }
+
+    def places(self, split: Split) -> slice:
+        """Where the rows of a split stand in `rows`.
+
+        Raises:
+            UserError: The benchmark has no such split.
+        """
+        if split not in self.splits:
+            there = " and ".join(self.splits)
+            raise UserError(f"this build of {self.benchmark} has no split {split}: it has {there}")
+        first = sum(self.splits[each].rows for each in takewhile(lambda each: each != split, self.splits))
+        return slice(first, first + self.splits[split].rows)
 
 
 def read_manifest(folder: Path) -> Manifest:

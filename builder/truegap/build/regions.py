@@ -71,7 +71,7 @@ def with_regions(
     run: Run,
     *,
     cache: Path | None = None,
-    advance: Callable[[int], None] = lambda _images: None,
+    advance: Callable[[int], object] = lambda _images: None,
 ) -> Selection:
     """A selection with the persons and objects that the finders find.
 

@@ -45,7 +45,8 @@ def regions_of(
         size: `(height, width)`.
         with_masks: Whether objects' masks are decoded (only `shape="mask"` needs them).
     """
-    person_mask = masks.decode(masks.union([each.mask for each in persons if each.mask is not None], size), size)
+    drawn = [each.mask for each in persons if each.mask is not None]
+    person_mask = masks.decode(drawn[0] if len(drawn) == 1 else masks.union(drawn, size), size)
     for each in persons:
         if each.mask is None:
             left, top, right, bottom = pixel_bounds(each.box)
@@ -67,6 +68,7 @@ def columns(extra: Mapping[str, Any]) -> Any:
         {
             "image": Image(),
             "image_id": Value("string"),
+            "split": Value("string"),
             "gender": ClassLabel(names=list(GENDERS)),
             "height": Value("int32"),
             "width": Value("int32"),
@@ -108,6 +110,7 @@ def fields_of(example: Example) -> dict[str, Any]:
     """The columns of an example that are the same in all configs."""
     return {
         "image_id": example.image_id,
+        "split": example.split,
         "gender": GENDERS.index(example.gender),
         "height": example.size[0],
         "width": example.size[1],
@@ -209,10 +212,12 @@ def row_hash(image_sha256: str, fields: Mapping[str, Any]) -> str:
     return hash_written(written({"image": image_sha256, **fields}))
 
 
+_canonical = JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
 def written(fields: Mapping[str, Any]) -> dict[str, str]:
     """Each field, with its name, as canonical JSON; the fifteen rows of an image share most of theirs."""
-    canonical = JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-    return {name: f"{canonical(name)}:{canonical(value)}" for name, value in fields.items()}
+    return {name: f"{_canonical(name)}:{_canonical(value)}" for name, value in fields.items()}
 
 
 def hash_written(fields: Mapping[str, str]) -> str:

@@ -18,18 +18,19 @@ from numpy.typing import NDArray
 from truegap.build.draws import Donors, donor_key, draw_config, effect
 from truegap.build.images import Encoder, UnusableImageError, decode
 from truegap.build.manifest import write_json
+from truegap.build.row_group import IMAGE, PERTURBATION, Own, RowGroup
 from truegap.build.rows import Regions, fields_of, hash_written, perturbation_field, regions_of, written
 from truegap.perturbations import Options, redo_all
 from truegap.perturbations.hsv import Pixels
 from truegap.schema import SWAP, Example, Perturbation
 
-ROW_GROUP = 32
-"""Rows that wait in memory per config before they are written."""
-
 SUMMARY = "shard.json"
 
+NO_DONOR = "no image to take a background from"
+"""Why an image is left out that is usable itself."""
+
 _IMAGE = "image.bytes"
-_FIELDS = [f"perturbation.{name}" for name in ("feature", "strength", "options")] + ["license"]
+_FIELDS = [f"perturbation.{name}" for name in ("feature", "strength", "options")] + ["split", "license"]
 _PARQUET: dict[str, Any] = {
     # Encoded images do not compress further, and nobody asks for their minimum.
     "compression": {_IMAGE: "none"},
@@ -47,7 +48,7 @@ class ShardTask:
 
     Attributes:
         folder: Where the shard's files go.
-        examples: The shard's images.
+        examples: The shard's images, all of one split.
         benchmark: Part of the random keys.
         configs: Which configs to build.
         seed: Part of the random keys.
@@ -74,7 +75,7 @@ def build_shard(task: ShardTask) -> dict[str, Any]:
     The files are written to a folder beside, which is then renamed: a shard is there whole or not at all.
 
     Returns:
-        What `shard.json` holds: row hashes and counts per config, and dropped images.
+        What `shard.json` holds: split, row hashes and counts per config, and dropped images.
     """
     import cv2
 
@@ -101,7 +102,6 @@ def build_shard(task: ShardTask) -> dict[str, Any]:
 
 
 def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
-    from pyarrow import Table
     from pyarrow.parquet import ParquetWriter
 
     images: list[str] = []
@@ -110,7 +110,7 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
     image_hashes: dict[str, list[str]] = {config: [] for config in task.configs}
     drawn: dict[str, list[int]] = {config: [0, 0] for config in task.configs}
     dropped: dict[str, str] = {}
-    waiting: dict[str, list[dict[str, Any]]] = {config: [] for config in task.configs}
+    waiting = RowGroup(task.configs, task.schema)
     with ExitStack() as stack:
         writers = {
             config: stack.enter_context(ParquetWriter(folder / f"{config}.parquet", task.schema, **_PARQUET))
@@ -118,10 +118,8 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
         }
 
         def flush() -> None:
-            for config, rows in waiting.items():
-                if rows:
-                    writers[config].write_table(Table.from_pylist(rows, schema=task.schema))
-                    rows.clear()
+            for config, table in waiting.taken():
+                writers[config].write_table(table)
 
         for example in task.examples:
             try:
@@ -133,20 +131,24 @@ def _write(task: ShardTask, folder: Path) -> dict[str, Any]:
             genders.append(example.gender)
             shared = fields_of(example)
             shared_text = written(shared)
-            # Equal images of several configs are one object.
-            hashed = {id(encoded): hashlib.sha256(encoded).hexdigest() for _, encoded, _ in rows}
+            own: dict[str, Own] = {}
+            hashed: dict[int, str] = {}
             for config, encoded, perturbation in rows:
-                own = {"perturbation": perturbation_field(perturbation)}
+                # Equal images of several configs are one object.
+                if id(encoded) not in hashed:
+                    hashed[id(encoded)] = hashlib.sha256(encoded).hexdigest()
                 image_hashes[config].append(hashed[id(encoded)])
-                text = {**shared_text, **written({"image": image_hashes[config][-1], **own})}
-                hashes[config].append(hash_written(text))
-                waiting[config].append({**shared, **own, "image": {"bytes": encoded, "path": None}})
+                own[config] = encoded, perturbation_field(perturbation)
+                text = written({IMAGE: hashed[id(encoded)], PERTURBATION: own[config][1]})
+                hashes[config].append(hash_written({**shared_text, **text}))
                 drawn[config][0] += perturbation.n_objects or 0
                 drawn[config][1] += len(perturbation.object_ids or ())
-            if len(images) % ROW_GROUP == 0:
+            waiting.add(shared, own)
+            if waiting.full:
                 flush()
         flush()
     return {
+        "split": task.examples[0].split,
         "image_id": images,
         "gender": genders,
         "sha256": hashes,
@@ -188,6 +190,15 @@ def _rows(task: ShardTask, example: Example) -> Iterator[tuple[str, bytes, Pertu
         yield config, source if config == "original" else encoded[effects[config]], perturbation
 
 
+def is_usable(example: Example) -> bool:
+    """Whether an image can be read and is what its annotation says."""
+    try:
+        _opened(example)
+    except UnusableImageError:
+        return False
+    return True
+
+
 def _opened(example: Example, *, with_masks: bool = False) -> tuple[bytes, Pixels, Regions]:
     """An image's bytes, pixels and regions."""
     try:
@@ -209,4 +220,4 @@ def _donor(task: ShardTask, config: str, example: Example) -> tuple[str, tuple[P
         except UnusableImageError:
             continue
         return candidate.image_id, (pixels, regions.person_mask)
-    raise UnusableImageError("no image to take a background from")
+    raise UnusableImageError(NO_DONOR)

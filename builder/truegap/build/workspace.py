@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,17 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from truegap.build.card import card
+from truegap.build.collect import manifest_of
 from truegap.build.draws import choose_donors
-from truegap.build.manifest import FILE, ConfigSummary, Manifest, Rows, Step, read_manifest, write_json
-from truegap.build.plan import Plan
+from truegap.build.manifest import FILE, Manifest, read_manifest, write_json
+from truegap.build.plan import Plan, differences
 from truegap.build.rows import columns
-from truegap.build.shard import SUMMARY, ShardTask
+from truegap.build.shard import NO_DONOR, SUMMARY, ShardTask, is_usable
 from truegap.errors import UserError
-from truegap.schema import CONTROLS, GENDERS
+from truegap.schema import CONTROLS
+
+_SEED_BITS = 63
+"""A row's column `seed` has these, and a sign."""
 
 
 class Workspace:
@@ -34,7 +37,6 @@ class Workspace:
         Raises:
             UserError: `out` holds something else, or the plan cannot be built.
         """
-        _check(plan)
         self.plan = plan
         self.out = out = out.resolve()
         if not out.name:
@@ -43,14 +45,18 @@ class Workspace:
         self.shards = self.partial / "shards"
         self.key = plan.key()
         self.finished = self._is_finished()
+        if not self.finished:
+            _check(plan)
 
     def _is_finished(self) -> bool:
         if not self.out.exists() or (self.out.is_dir() and not any(self.out.iterdir())):
             return False
         if not (self.out / FILE).exists():
             raise UserError(f"{self.out} exists and is not a built benchmark: choose another --out")
-        if read_manifest(self.out).build_key != self.key:
-            raise UserError(f"{self.out} holds a build with other inputs or options: choose another --out or remove it")
+        manifest = read_manifest(self.out)
+        if manifest.build_key != self.key:
+            other = differences(manifest.described, self.plan.describe())
+            raise UserError(f"{self.out} holds a build with other {other}: choose another --out, or remove it")
         # What a kill between the last rename and the tidying up left.
         shutil.rmtree(self.out / "shards", ignore_errors=True)
         return True
@@ -82,14 +88,13 @@ class Workspace:
             write_json(path, {"key": self.key, **self.plan.describe()})
         try:
             begun = json.loads(path.read_bytes())
-        except ValueError:
+            key = begun.pop("key")
+        except (ValueError, AttributeError, KeyError, TypeError):
             raise UserError(f"{path} is damaged: remove {self.partial} and build again") from None
-        if begun["key"] != self.key:
-            now = self.plan.describe()
-            other = [name for name, value in now.items() if json.loads(json.dumps(value)) != begun.get(name)]
+        if key != self.key:
+            other = differences(begun, self.plan.describe())
             raise UserError(
-                f"{self.partial} is an unfinished build with other {', '.join(other) or 'images'}: "
-                "repeat its command, or remove it"
+                f"{self.partial} is an unfinished build with other {other}: repeat its command, or remove it"
             )
 
     def tasks(self) -> list[ShardTask]:
@@ -97,7 +102,7 @@ class Workspace:
         schema = columns(extra_columns(self.plan)).arrow_schema
         return [
             ShardTask(
-                folder=self.shards / f"{number:05d}",
+                folder=self._shard(number),
                 examples=examples,
                 benchmark=self.plan.benchmark,
                 configs=self.plan.configs,
@@ -116,6 +121,9 @@ class Workspace:
             for number, examples in enumerate(self.plan.shards)
         ]
 
+    def _shard(self, number: int) -> Path:
+        return self.shards / f"{number:05d}"
+
     def finish(self) -> Manifest:
         """Puts the shards' files in their places, writes card and manifest, gives the folder its name.
 
@@ -124,21 +132,26 @@ class Workspace:
         Raises:
             UserError: No image was left.
         """
-        folders = [task.folder for task in self.tasks()]
+        folders = [self._shard(number) for number in range(len(self.plan.shards))]
         summaries = [json.loads((folder / SUMMARY).read_bytes()) for folder in folders]
-        kept = [(folder, summary) for folder, summary in zip(folders, summaries, strict=True) if summary["image_id"]]
-        manifest = manifest_of(self.plan, self.key, summaries, files=len(kept))
-        if not kept:
+        manifest = manifest_of(self.plan, self.key, summaries)
+        if not manifest.splits:
             shutil.rmtree(self.partial)
             reasons = "; ".join(f"{len(ids)} {reason}" for reason, ids in manifest.dropped.items())
             raise UserError(f"no image is left to build {self.plan.benchmark} from: {reasons}; check --source")
-        for config in self.plan.configs:
-            place = self.partial / "data" / config
-            place.mkdir(parents=True, exist_ok=True)
-            for number, (folder, _) in enumerate(kept):
-                built = folder / f"{config}.parquet"
-                if built.exists():
-                    built.rename(place / f"test-{number:05d}-of-{len(kept):05d}.parquet")
+        for split, held in manifest.splits.items():
+            kept = [
+                folder
+                for folder, summary in zip(folders, summaries, strict=True)
+                if summary["split"] == split and summary["image_id"]
+            ]
+            for config in self.plan.configs:
+                place = self.partial / "data" / config
+                place.mkdir(parents=True, exist_ok=True)
+                for number, folder in enumerate(kept):
+                    built = folder / f"{config}.parquet"
+                    if built.exists():
+                        built.rename(place / f"{split}-{number:05d}-of-{held.files:05d}.parquet")
         (self.partial / "README.md").write_text(card(self.plan, manifest), encoding="utf-8")
         write_json(self.partial / FILE, manifest)
         self.partial.rename(self.out)
@@ -146,82 +159,25 @@ class Workspace:
         return manifest
 
 
+def mended(plan: Plan, manifest: Manifest) -> list[str]:
+    """Ids of images that a finished build had to leave out and that could be used now."""
+    known = {*manifest.rows.image_id, *manifest.dropped.get(NO_DONOR, ())}
+    if len(known) == len(plan.selection.examples):
+        return []
+    return [each.image_id for each in plan.selection.examples if each.image_id not in known and is_usable(each)]
+
+
 def _check(plan: Plan) -> None:
     """Refuses what would come out wrong without a word."""
-    examples = plan.selection.examples
-    if splits := sorted({each.split for each in examples} - {"test"}):
-        raise UserError(
-            f"{plan.benchmark}: images of {' and '.join(splits)} cannot be built yet, only those of test; "
-            "read them with truegap.sources.read"
-        )
-    nobody = [each.image_id for each in examples if not each.persons]
+    if plan.seed.bit_length() > _SEED_BITS:
+        raise UserError(f"--seed {plan.seed}: give a whole number of at most {_SEED_BITS} bits")
+    nobody = [each.image_id for each in plan.selection.examples if not each.persons]
     if nobody and any(config not in CONTROLS for config in plan.configs):
         raise UserError(
             f"{plan.benchmark}: nobody is marked in {len(nobody)} images, such as {nobody[0]}, so a perturbation would "
-            "hit the person: find them with --regions DETECTOR or --detections FILE"
+            "hit the person: find them with --regions DETECTOR or --detections FILE, or build the controls alone "
+            "(--configs original,control,control-hsv)"
         )
-
-
-def manifest_of(plan: Plan, key: str, summaries: list[dict[str, Any]], *, files: int) -> Manifest:
-    """The manifest of finished shards."""
-    image_ids = [each for summary in summaries for each in summary["image_id"]]
-    counts = Counter(each for summary in summaries for each in summary["gender"])
-    hashes, image_hashes = (
-        {config: [each for summary in summaries for each in summary[what][config]] for config in plan.configs}
-        for what in ("sha256", "image_sha256")
-    )
-    dropped: dict[str, dict[str, str]] = defaultdict(dict)
-    reasons = [(image.image_id, image.reason) for image in plan.selection.dropped]
-    reasons += [each for summary in summaries for each in summary["dropped"].items()]
-    for image_id, text in reasons:
-        # What follows the colon differs from image to image: a reason is counted, its details are kept.
-        reason, _, detail = text.partition(": ")
-        dropped[reason][image_id] = detail
-    steps = [Step(name=s.name, woman=s.woman, man=s.man, other=s.other) for s in plan.selection.steps]
-    steps.append(Step(name="image readable", **{gender: counts[gender] for gender in GENDERS}))
-    described = plan.describe()
-    return Manifest(
-        benchmark=plan.benchmark,
-        version=plan.version,
-        build_key=key,
-        seed=plan.seed,
-        encoder=described["encoder"],
-        perturbations=described["options"],
-        selection=described["selection"],
-        steps=steps,
-        published=None if plan.published is None else dict(plan.published),
-        configs={
-            config: _summary(config, image_ids, hashes[config], counts, files, summaries) for config in plan.configs
-        },
-        dropped={reason: dropped[reason] for reason in sorted(dropped, key=lambda each: (-len(dropped[each]), each))},
-        repairs=dict(plan.selection.repairs),
-        versions=described["versions"],
-        rows=Rows(image_id=image_ids, sha256=hashes, image_sha256=image_hashes),
-    )
-
-
-def _summary(
-    config: str,
-    image_ids: list[str],
-    hashes: list[str],
-    counts: Mapping[str, int],
-    files: int,
-    summaries: list[dict[str, Any]],
-) -> ConfigSummary:
-    import hashlib
-
-    lines = "".join(f"{image_id} {digest}\n" for image_id, digest in zip(image_ids, hashes, strict=True))
-    objects, drawn = (sum(summary["objects"][config][i] for summary in summaries) for i in (0, 1))
-    is_object = config.startswith("object-")  # the placebos too: they mean the same objects
-    return ConfigSummary(
-        rows=len(image_ids),
-        woman=counts["woman"],
-        man=counts["man"],
-        files=files,
-        sha256=hashlib.sha256(lines.encode()).hexdigest(),
-        objects=objects if is_object else None,
-        objects_drawn=drawn if is_object else None,
-    )
 
 
 def extra_columns(plan: Plan) -> dict[str, Any]:

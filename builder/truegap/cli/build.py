@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,6 +25,8 @@ Examples:
 
   truegap build coco-gender --source /data/coco --out coco-gender --split val2017 --single-person uniform_presentation
 
+  truegap build genderbias-vl --source xiaoyisong/GenderBias-VL -o pairs_file=occ_merge_filter_sim.csv --out vl
+
   truegap build synthetic --out synthetic --limit 400 --rho background=0.9
 
   truegap build coco-gender --source /data/coco --out coco-lvis --detections detic.json --vocabulary lvis_v1_val.json
@@ -36,16 +40,38 @@ def register(app: typer.Typer) -> None:
     app.command("build", help=_HELP)(build)
 
 
+WITH_RECIPE = {
+    "name",
+    "out",
+    "source",
+    "recipe",
+    "configs",
+    "workers",
+    "split",
+    "labels",
+    "labels_file",
+    "single_person",
+    "option",
+    "as_json",
+}
+"""Parameters that mean something beside `--recipe`: the others are in the recipe."""
+
+
 def build(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Which benchmark, such as coco-gender, facet, miap, folder, synthetic.")],
     out: Annotated[Path, typer.Option(help="The folder that becomes the dataset.")],
-    source: Annotated[Path | None, typer.Option(help="The archive as it unpacks.")] = None,
-    recipe: Annotated[str | None, typer.Option(help="Repeat a published recipe: a folder, or ORG/NAME[@TAG].")] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="The archive as it unpacks; genderbias-vl: or ORG/NAME@REVISION on the Hub.")
+    ] = None,
+    recipe: Annotated[str | None, typer.Option(help="Repeat a published recipe: a folder, or ORG/NAME@TAG.")] = None,
     encoding: Annotated[str, typer.Option(help="How perturbed images are stored: jpeg, png or webp.")] = "jpeg",
     configs: Annotated[
         str, typer.Option(help="Some configs by comma; standard (the fifteen) and extra stand for several.")
     ] = "",
-    limit: Annotated[int | None, typer.Option(help="A balanced sample of so many images.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="A sample of so many images, balanced; every split keeps its share.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Part of every random key.")] = 0,
     publishable: Annotated[
         bool, typer.Option(help="Leave out images whose licence forbids publishing changed copies.")
@@ -59,12 +85,14 @@ def build(
         ),
     ] = "local",
     split: Annotated[
-        str | None, typer.Option(help="coco-gender: val2014, train2014, val2017, train2017, several by comma, or auto.")
+        str | None,
+        typer.Option(help="Parts of the archive: coco-gender val2014, train2014 …; several by comma, or auto."),
     ] = None,
-    labels: Annotated[str | None, typer.Option(help="coco-gender: captions or annotators.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Whose labels: coco-gender captions or annotators.")] = None,
     labels_file: Annotated[Path | None, typer.Option(help="coco-gender: the annotators' CSV.")] = None,
     single_person: Annotated[
-        str | None, typer.Option(help="coco-gender: annotated, coco_person, uniform_presentation, or several by comma.")
+        str | None,
+        typer.Option(help="Which images show one person, by a named filter: annotated, coco_person, largest_box …"),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -98,7 +126,7 @@ def build(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """See `_HELP`."""
-    from truegap.build import Plan, Workspace, choose_configs
+    from truegap.build import Plan, Workspace, choose_configs, mended, read_manifest
     from truegap.build import limit as limited
     from truegap.build import publishable as allowed
     from truegap.build.images import Encoder
@@ -113,11 +141,14 @@ def build(
     if workers is not None:
         check_workers(workers)
     chosen = {"split": split, "labels": labels, "labels_file": labels_file, "single_person": single_person}
-    chosen |= _named(option or [])
     chosen = {key: value for key, value in chosen.items() if value is not None}
+    chosen |= _named(option or [], chosen)
     _refuse_strangers(name, {**chosen, "source": source} if name == "synthetic" else {"rho": rho})
+    if name != "synthetic":
+        _check_names(name, chosen)
     names = [each.strip() for each in configs.split(",") if each.strip()]
     if recipe is not None:
+        _refuse_what_a_recipe_decides(context)
         wanted = choose_configs(names) if names else None
         build_from(recipe, name, source, out, configs=wanted, workers=workers, **chosen)
         summarise(out, as_json=as_json)
@@ -148,6 +179,12 @@ def build(
         typer.echo(f"{out} is finished already: nothing to do; to build it anew, remove it", err=True)
     else:
         run(workspace, workers, chosen_engine)
+    if usable := mended(plan, read_manifest(out)):
+        typer.echo(
+            f"left out as unreadable, but readable now: {len(usable)}, such as {usable[0]}; "
+            f"to have them, remove {out} and build again",
+            err=True,
+        )
     summarise(out, as_json=as_json)
 
 
@@ -196,6 +233,10 @@ def summarise(out: Path, *, as_json: bool) -> None:
     typer.echo(f"{'step':<52}{'women':>8}{'men':>8}{'other':>8}")
     for step in manifest.steps:
         typer.echo(f"{step.name:<52}{step.woman:>8}{step.man:>8}{step.other:>8}")
+    if list(manifest.splits) != ["test"]:
+        typer.echo(f"{'split':<52}{'women':>8}{'men':>8}")
+        for split, part in manifest.splits.items():
+            typer.echo(f"{split:<52}{part.woman:>8}{part.man:>8}")
     for reason, ids in manifest.dropped.items():
         typer.echo(f"left out: {len(ids)} ({reason})")
     for reason, number in manifest.repairs.items():
@@ -206,31 +247,55 @@ def summarise(out: Path, *, as_json: bool) -> None:
             f"  objects blacked out: {config.objects_drawn} of {config.objects}" if config.objects is not None else ""
         )
         typer.echo(f"{name:<20}{config.rows:>8}{config.woman:>8}{config.man:>8}  {config.sha256[:12]}{share}")
+    if any(config.objects == 0 for config in manifest.configs.values()):
+        typer.echo(
+            "note: no image has an object, so the object configs change nothing: find some with --regions DETECTOR"
+        )
     if published := load_benchmark(manifest.benchmark).published:
         last = manifest.steps[-1]
         typer.echo(f"size: {published.distance(last.woman, last.man)}")
     shown = "background-strong" if "background-strong" in manifest.configs else next(iter(manifest.configs))
-    typer.echo(f'next: load_dataset({json.dumps(str(out))}, "{shown}", split="test")')
+    last_split = next(reversed(manifest.splits))
+    typer.echo(f'next: load_dataset({json.dumps(str(out))}, "{shown}", split="{last_split}")')
 
 
 def _read(name: str, source: Path | None, options: dict[str, Any]) -> Selection:
+    from truegap.cli.archive import archive
     from truegap.errors import UserError
-    from truegap.sources import NAMES, read
+    from truegap.sources import read
 
-    if name not in NAMES:
-        raise UserError(f"unknown benchmark {name!r}: use one of {', '.join((*NAMES, 'synthetic'))}")
     if source is None:
         raise UserError(f"{name} needs --source DIR: the folder in which its archive was unpacked")
-    return read(name, source, **options)
+    files = archive(name, source)
+    selection = read(name, files.folder, **options)
+    if files.commit is None:
+        return selection
+    return replace(selection, options={**selection.options, "hub": f"{str(source).partition('@')[0]}@{files.commit}"})
 
 
-def _named(options: list[str]) -> dict[str, str]:
-    """`name=value` texts as a dictionary."""
+def _named(options: list[str], chosen: Iterable[str]) -> dict[str, str]:
+    """`name=value` texts as a dictionary; none of those that were chosen otherwise."""
     from truegap.errors import UserError
 
     if wrong := [each for each in options if "=" not in each]:
         raise UserError(f"--option {wrong[0]}: give name=value")
-    return {name.strip().replace("-", "_"): value for name, value in (each.split("=", 1) for each in options)}
+    pairs = [(name.strip().replace("-", "_"), value) for name, value in (each.split("=", 1) for each in options)]
+    names = [*chosen, *(name for name, _ in pairs)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"--option {twice[0]} is given twice: choose one")
+    return dict(pairs)
+
+
+def _check_names(name: str, options: dict[str, Any]) -> None:
+    """An option that the source does not have must not reach a function as some other argument."""
+    from truegap.errors import UserError
+    from truegap.sources import NAMES, source
+
+    if name not in NAMES:
+        raise UserError(f"unknown benchmark {name!r}: use one of {', '.join((*NAMES, 'synthetic'))}")
+    known = source(name).options.model_fields
+    if strange := [each for each in options if each not in known]:
+        raise UserError(f"{name}: {strange[0]!r} is not known (options: {', '.join(known)})")
 
 
 def _refuse_strangers(name: str, given: dict[str, Any]) -> None:
@@ -241,6 +306,19 @@ def _refuse_strangers(name: str, given: dict[str, Any]) -> None:
         raise UserError(f"{name} has no option {', '.join(strange)}: leave it out")
 
 
+def _refuse_what_a_recipe_decides(context: typer.Context) -> None:
+    """What the recipe's maker chose cannot be chosen again: the rows would be others."""
+    from truegap.errors import UserError
+
+    given = [
+        each
+        for each in context.params
+        if (source := context.get_parameter_source(each)) and source.name == "COMMANDLINE"
+    ]
+    if strange := [f"--{each.replace('_', '-')}" for each in given if each not in WITH_RECIPE]:
+        raise UserError(f"--recipe says itself what {', '.join(strange)} is: leave it out")
+
+
 def _synthetic(count: int | None, seed: int, rho: str) -> Selection:
     from truegap.errors import UserError
     from truegap.synthetic.selection import selection
@@ -248,6 +326,8 @@ def _synthetic(count: int | None, seed: int, rho: str) -> Selection:
     try:
         pairs = [each.split("=", 1) for each in rho.split(",") if each.strip()]
         planted = {feature.strip(): float(strength) for feature, strength in pairs}
+        if len(planted) < len(pairs):
+            raise UserError(f"--rho {rho}: a feature is given twice: choose one")
     except ValueError:
         raise UserError(f"--rho {rho}: give features and numbers, such as background=0.9,object=0.5") from None
     return selection(SYNTHETIC_IMAGES if count is None else count, seed=seed, rho=planted)

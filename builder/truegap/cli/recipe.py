@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -11,11 +11,16 @@ from truegap.cli.progress import progress
 
 _HELP = """Make the recipe of a built benchmark: ids and what was drawn, no images and no labels.
 
+Persons and objects that were detected are in it; boxes and masks of the source's annotation are not, nor are masks
+that were drawn inside of annotated boxes.
+
 Whoever has the source builds the same from it with `truegap build NAME --recipe RECIPE --source DIR --out DIR`.
 
-Example:
+Examples:
 
   truegap recipe facet --out facet-recipe
+
+  truegap recipe coco-sam --out coco-recipe --masks all
 """
 
 
@@ -27,30 +32,69 @@ def register(app: typer.Typer) -> None:
 def recipe(
     built: Annotated[Path, typer.Argument(help="A built benchmark.")],
     out: Annotated[Path, typer.Option(help="The folder that becomes the recipe.")],
+    masks: Annotated[
+        str,
+        typer.Option(
+            help="found: masks made from the pixels alone. all: also those drawn inside of annotated boxes, which tell "
+            "the boxes: only where the source's terms allow it."
+        ),
+    ] = "found",
+    workers: Annotated[int | None, typer.Option(help="Processes; default: all cores.")] = None,
 ) -> None:
     """See `_HELP`."""
-    from truegap.build.recipe import write_recipe
+    from functools import partial
 
-    made = write_recipe(built, out)
-    typer.echo(f"{out}: {len(made.image_id)} images, {len(made.configs)} configs, no image and no label")
+    from truegap.build import read_manifest
+    from truegap.build.recipe import Masks
+    from truegap.build.recipe_write import write_recipe
+    from truegap.engine import run_tasks
+    from truegap.errors import UserError
+
+    if masks not in get_args(Masks):
+        raise UserError(f"--masks {masks}: use one of {', '.join(get_args(Masks))}")
+    manifest = read_manifest(built)
+    images = len(manifest.configs) * len(manifest.rows.image_id)
+    with progress("looking at the images", images) as advance:
+        made = write_recipe(
+            built,
+            out,
+            masks=masks,  # type: ignore[arg-type]  # checked above
+            run=partial(run_tasks, workers=workers),
+            advance=advance,
+        )
+    terms = made.terms
+    regions = len(made.regions())
+    typer.echo(f"{out}: {terms.images} images, {len(terms.configs)} configs, {regions} regions, no image and no label")
+    if terms.masks_to_draw:
+        typer.echo(
+            f"{terms.masks_to_draw} masks were drawn inside of annotated boxes, which they tell: they are left out and "
+            "drawn again from each copy (--masks all publishes them)"
+        )
 
 
 def build_from(
     spec: str, name: str, source: Path | None, out: Path, *, configs: tuple[str, ...] | None, **options: Any
 ) -> None:
     """`truegap build NAME --recipe …`: says what is missing or differs."""
+    from truegap.cli.archive import archive
     from truegap.errors import UserError
-    from truegap.hub.load import describe, open_recipe, read_source, rebuild
+    from truegap.hub.load import open_recipe, prepared, read_source, rebuild
 
     workers = options.pop("workers")
-    opened = open_recipe(spec)
-    if opened.benchmark != name:
-        raise UserError(f"{spec} is a recipe of {opened.benchmark}, not of {name}")
+    opened = open_recipe(spec, configs)
+    if opened.terms.benchmark != name:
+        raise UserError(f"{spec} is a recipe of {opened.terms.benchmark}, not of {name}")
     if source is None:
         raise UserError(f"--recipe needs --source DIR: the folder in which {name}'s archive was unpacked")
-    selection = read_source(opened, source, **options)
-    with progress(f"building {name}", len(opened.image_id)) as advance:
-        found = rebuild(opened, selection, out, configs=configs, workers=workers, advance=advance)
-    lines = describe(found)
-    for line in lines or [f"all {found.same} images are those of the recipe, to the byte"]:
-        typer.echo(line)
+    selection = read_source(opened, archive(name, source).folder, **options)
+    if opened.terms.masks_to_draw:
+        with progress("drawing masks", opened.terms.images) as advance:
+            plan, others = prepared(opened, selection, configs=configs, workers=workers, advance=advance)
+    else:
+        plan, others = prepared(opened, selection, configs=configs, workers=workers)
+    with progress(f"building {name}", len(plan.selection.examples)) as advance:
+        found = rebuild(opened, plan, out, others=others, workers=workers, advance=advance)
+    count = sum(each.identical for each in found.configs.values())
+    # Standard output belongs to the summary, which may be JSON.
+    for line in found.lines() or [f"all {count} images are those of the recipe, to the byte, and so are all labels"]:
+        typer.echo(line, err=True)
