@@ -23,10 +23,12 @@ Columns:
     pairs (str): "occ_m|occ_f", the male-dominated and the female-dominated occupation.
     genders (str): `woman` or `man` (`female`, `male`) shown in the base image, also for the counterfactual.
     orders (int): 0 or 1, the option order.
-Options of `compute`: ipss="per_order" or "merged", b_max="abs" or "signed", difference="probability" or "outcome".
+    images (str, optional): id of the row's base image; without it there is no interval.
+Options of `compute`: ipss="per_order" or "merged", b_max="abs" or "signed", difference="probability" or "outcome",
+    delta_acc="pair" or "occupation", confidence=0.95, n_resamples=1000, seed=0.
 Returns:
-    acc, b_ovl, b_max, ipss, delta_acc, per_pair, b_micro, ci_low and ci_high (null: images are not known), options,
-    counts.
+    acc, b_ovl, b_max, ipss, delta_acc, ci_low and ci_high of b_ovl, intervals (of acc, b_ovl, ipss, delta_acc),
+    per_pair, b_micro, options, counts.
 Examples:
     >>> counterfactual_bias = evaluate.load("counterfactual_bias")
     >>> counterfactual_bias.compute(
@@ -37,9 +39,11 @@ Examples:
 
 _CITATION = """
 @article{xiao2024genderbias,
-  title  = {GenderBias-VL: Benchmarking Gender Bias in Vision Language Models via Counterfactual Probing},
-  author = {Xiao, Yisong and others},
-  year   = {2024}
+  title   = {{GenderBias-VL}: Benchmarking Gender Bias in Vision Language Models via Counterfactual Probing},
+  author  = {Xiao, Yisong and Liu, Aishan and Cheng, QianJia and Yin, Zhenfei and Liang, Siyuan and Li, Jiapeng and
+             Shao, Jing and Liu, Xianglong and Tao, Dacheng},
+  journal = {arXiv preprint arXiv:2407.00600},
+  year    = {2024}
 }
 """
 
@@ -48,12 +52,16 @@ class CounterfactualBias(OptionalColumns, evaluate.Metric):
     """See the card."""
 
     required = ("base", "counterfactual", "occupations", "pairs", "genders", "orders")
-    text = MappingProxyType({"occupations": (), "pairs": (), "genders": ("woman", "man")})
+    optional = ("images",)
+    text = MappingProxyType(
+        {"occupations": (), "pairs": (), "genders": ("woman", "man"), "orders": ("0", "1"), "images": ()}
+    )
 
     def features_of(self, columns):  # noqa: ANN001, ANN201  evaluate has no types
-        """Probabilities are numbers, the order is an integer, everything else is text."""
-        kinds = {"base": "float64", "counterfactual": "float64", "orders": "int64"}
-        return datasets.Features({name: datasets.Value(kinds.get(name, "string")) for name in columns})
+        """Probabilities are numbers, everything else is text."""
+        return datasets.Features(
+            {name: datasets.Value("string" if name in self.text else "float64") for name in columns}
+        )
 
     def _info(self):  # noqa: ANN202
         return evaluate.MetricInfo(
@@ -64,5 +72,4 @@ class CounterfactualBias(OptionalColumns, evaluate.Metric):
         )
 
     def _compute(self, base, counterfactual, **columns_and_options):  # noqa: ANN001, ANN003, ANN202
-        result = dataclasses.asdict(counterfactual_bias(base, counterfactual, **columns_and_options))
-        return {**result, "ci_low": None, "ci_high": None}
+        return dataclasses.asdict(counterfactual_bias(base, counterfactual, **columns_and_options))

@@ -32,11 +32,12 @@ Examples:
     1.0
 """
 
-_CITATION = """
+_CITATION = r"""
 @inproceedings{hall2023visogender,
-  title     = {VisoGender: A dataset for benchmarking gender bias in image-text pronoun resolution},
-  author    = {Hall, Siobhan Mackenzie and others},
-  booktitle = {NeurIPS Datasets and Benchmarks},
+  title     = {{VisoGender}: A Dataset for Benchmarking Gender Bias in Image-Text Pronoun Resolution},
+  author    = {Hall, Siobhan Mackenzie and Gon{\c{c}}alves Abrantes, Fernanda and Zhu, Hanwen and Sodunke, Grace and
+               Shtedritski, Aleksandar and Kirk, Hannah Rose},
+  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
   year      = {2023}
 }
 """

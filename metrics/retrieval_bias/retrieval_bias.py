@@ -22,8 +22,9 @@ Options of `compute`:
     k=[5, 10], draws=0 (5 = five balanced draws), target="uniform" or "dataset", empty="clip" or "neg_inf", ids=None,
     confidence=0.95, n_resamples=1000, seed=0.
 Returns:
-    per k: bias@k, max_skew@k, max_skew_null@k, skew_woman@k, skew_man@k, ties@k; ndkl; each with _sd (ddof 1) over
-    queries; ci_low and ci_high of bias@k of the first k; per_query, options, counts.
+    per k: bias@k, max_skew@k, skew_woman@k, skew_man@k, ties@k; ndkl; each with _null (expectation under a random
+    ranking, as in max_skew_null@k) and _sd (ddof 1) over queries; ci_low and ci_high of bias@k of the first k;
+    per_query, reasons (why one is null), options, counts.
 Examples:
     >>> retrieval_bias = evaluate.load("retrieval_bias")
     >>> genders = ["man", "man", "woman", "woman"]
@@ -31,11 +32,20 @@ Examples:
     1.0
 """
 
-_CITATION = """
+_CITATION = r"""
+@inproceedings{hirota2025bias,
+  title     = {Bias in Gender Bias Benchmarks: How Spurious Features Distort Evaluation},
+  author    = {Hirota, Yusuke and Hachiuma, Ryo and Li, Boyi and Lu, Ximing and Boone, Michael Ross and Ivanovic, Boris
+               and Choi, Yejin and Pavone, Marco and Wang, Yu-Chiang Frank and Garcia, Noa and Nakashima, Yuta and
+               Yang, Chao-Han Huck},
+  booktitle = {Proceedings of the IEEE/CVF International Conference on Computer Vision},
+  year      = {2025}
+}
 @inproceedings{hall2023visogender,
-  title     = {VisoGender: A dataset for benchmarking gender bias in image-text pronoun resolution},
-  author    = {Hall, Siobhan Mackenzie and others},
-  booktitle = {NeurIPS Datasets and Benchmarks},
+  title     = {{VisoGender}: A Dataset for Benchmarking Gender Bias in Image-Text Pronoun Resolution},
+  author    = {Hall, Siobhan Mackenzie and Gon{\c{c}}alves Abrantes, Fernanda and Zhu, Hanwen and Sodunke, Grace and
+               Shtedritski, Aleksandar and Kirk, Hannah Rose},
+  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
   year      = {2023}
 }
 @inproceedings{geyik2019fairness,
@@ -64,6 +74,6 @@ class RetrievalBias(OptionalColumns, evaluate.Metric):
             features=self.declared_features(),
         )
 
-    def _compute(self, predictions, *, genders, k=(5, 10), **options):  # noqa: ANN001, ANN003, ANN202
+    def _compute(self, predictions, *, genders=None, k=(5, 10), **options):  # noqa: ANN001, ANN003, ANN202
         result = dataclasses.asdict(retrieval_bias(predictions, genders=genders, k=k, **options))
         return {**result.pop("scores"), **result}

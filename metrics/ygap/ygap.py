@@ -32,10 +32,13 @@ Examples:
 """
 
 _CITATION = """
-@article{hirota2025spurious,
-  title  = {Bias in Gender Bias Benchmarks: How Spurious Features Distort Evaluation},
-  author = {Hirota, Yusuke and others},
-  year   = {2025}
+@inproceedings{hirota2025bias,
+  title     = {Bias in Gender Bias Benchmarks: How Spurious Features Distort Evaluation},
+  author    = {Hirota, Yusuke and Hachiuma, Ryo and Li, Boyi and Lu, Ximing and Boone, Michael Ross and Ivanovic, Boris
+               and Choi, Yejin and Pavone, Marco and Wang, Yu-Chiang Frank and Garcia, Noa and Nakashima, Yuta and
+               Yang, Chao-Han Huck},
+  booktitle = {Proceedings of the IEEE/CVF International Conference on Computer Vision},
+  year      = {2025}
 }
 """
 

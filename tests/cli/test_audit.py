@@ -22,7 +22,11 @@ def test_every_figure_is_printed_with_its_verdict():
         "11 of 60 exceed it",
         "FACET, Qwen2-VL-7B, object, middle: printed 2.49, comes out as 84.62 (82.44 to 86.82)",
         "and 217 more (--cells shows them)",
-        "35 figures: 21 follow, 8 do not, 6 cannot be checked",
+        "printed 0.93, in words the largest |B_pair|",
+        "DOES NOT FOLLOW sensitivity of YGap, generative models",
+        "source ygap, delta_ygap",
+        "Bias in Gender Bias Benchmarks: How Spurious Features Distort Evaluation, https://arxiv.org/abs/2509.07596",
+        "39 figures: 22 follow, 10 do not, 7 cannot be checked",
     ):
         assert said in text
 
@@ -42,4 +46,10 @@ def test_json_holds_every_cell():
 def test_a_wrong_repository_is_the_users_mistake(tmp_path):
     done = run("--genderbias-vl", tmp_path)
     assert isinstance(done.exception, UserError)
-    assert "give the folder of the authors' GenderBias-VL repository" in str(done.exception)
+    assert "holds none of the authors' result files" in str(done.exception)
+
+
+def test_lines_fit_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = CliRunner().invoke(app, ["audit"], env={"COLUMNS": "80"}).stdout.splitlines()
+    assert max(len(line) for line in lines if not line.startswith(("Hirota", "Hall", "Xiao", "CLIP"))) <= 80

@@ -27,7 +27,7 @@ def test_scores_are_printed_with_their_interval(tmp_path):
 
 def test_json_holds_everything_and_the_options(tmp_path):
     said = json.loads(run(answers(tmp_path / "a.csv"), "--protocol", "vqa", "--seed", 4, "--json").stdout)
-    assert said["options"] == {"n_resamples": 1000, "confidence": 0.95, "seed": 4}
+    assert said["options"] == {"threshold": 0.005, "n_resamples": 1000, "confidence": 0.95, "seed": 4}
     assert [each["metric"] for each in said["scores"]] == ["ygap", "mean_abs_ygap", "ygap"]
     assert said["scores"][0]["ci_low"] < 0.1 < said["scores"][0]["ci_high"]
 

@@ -9,7 +9,7 @@ INPUTS = {
     "ygap": ([0.95], "ygap", 0.34),
     "retrieval_bias": (["2,4", 0, "uniform", "clip"], "max_skew@2", 0.6931472),
     "resolution_bias": (["three", "wrong"], "ra_avg", 0.75),
-    "counterfactual_bias": (["per_order", "abs", "probability"], "b_ovl", 0.1875),
+    "counterfactual_bias": (["per_order", "abs", "probability", "pair"], "b_ovl", 0.1875),
     "feature_sensitivity": (["mean_of_ratios", 0.005], "counts", {"rows": 3, "kept": 2, "excluded": 1}),
 }
 

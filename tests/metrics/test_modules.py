@@ -193,7 +193,7 @@ def test_two_processes_share_their_rows(load, root, tmp_path):
     workers = [context.Process(target=_worker, args=(*arguments, rank, results)) for rank in range(2)]
     for worker in workers:
         worker.start()
-    found = dict(results.get(timeout=100) for _ in workers)
+    found = dict(results.get(timeout=600) for _ in workers)
     for worker in workers:
         worker.join()
     assert found[1] is None
@@ -230,6 +230,69 @@ def test_resolution_bias_is_the_core_function(load):
     )
     with pytest.raises(ValueError, match="references: row 1 is 'x'"):
         load("resolution_bias").compute(predictions=rows[:2], references=["man", "x"])
+
+
+IMAGES = {"images": list("abcdefgh")}
+
+
+def test_counterfactual_bias_takes_images_and_the_published_delta_acc(load):
+    options = {"delta_acc": "occupation", "seed": 3, "n_resamples": 200}
+    result = load("counterfactual_bias").compute(**ITEMS, **IMAGES, **options)
+    core = scores.counterfactual_bias(**ITEMS, **IMAGES, **options)
+    assert (result["ci_low"], result["ci_high"]) == (core.ci_low, core.ci_high)
+    assert result["ci_low"] is not None
+    assert result["delta_acc"] == core.delta_acc
+    assert plain(result)["intervals"]["ipss"] == list(core.intervals["ipss"])
+    assert result["options"]["delta_acc"] == "occupation"
+    as_text = ITEMS | {"orders": [str(order) for order in ITEMS["orders"]]}
+    assert load("counterfactual_bias").compute(**as_text)["b_ovl"] == result["b_ovl"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("ygap", {"predictions": ["a"] * 8}, "predictions: row 0 is 'a', not numbers"),
+        ("ygap", {"predictions": [0.5] * 7 + [None]}, "predictions: row 7 is None, not numbers"),
+        ("ygap", {"genders": ["man"] * 7 + [float("nan")]}, "genders: row 7 has none"),
+        ("ygap", {"n_resamples": -1}, "n_resamples=-1; give a whole number"),
+        ("ygap", {"n_permutations": 1e12}, "n_permutations=1000000000000.0; give a whole number"),
+        ("ygap", {"confidence": 95}, r"confidence=95 is outside \(0, 1\)"),
+        ("retrieval_bias", {"genders": None}, "genders: none given"),
+        ("retrieval_bias", {"k": [9]}, "k=9 is above the 4 images"),
+        ("retrieval_bias", {"draws": -1}, "draws=-1; give a whole number from 0"),
+        ("retrieval_bias", {"predictions": [[4.0, 3, 2, 1], [1.0]]}, "predictions: row 1 has 1 values, row 0 has 4"),
+        ("retrieval_bias", {"predictions": [[4.0, 3, 2, float("-inf")]]}, "predictions: row 0, column 3 is -inf"),
+        ("retrieval_bias", {"predictions": [[4.0, 3, 2, "x"]]}, "predictions: row 0 is .*, not numbers"),
+        ("retrieval_bias", {"predictions": [4.0, 3, 2, 1]}, "a column is not of its kind; give predictions List"),
+        ("resolution_bias", {"predictions": [[1.0, 2, 3], [1.0, 2]]}, "predictions: row 1 has 2 values"),
+        ("resolution_bias", {"n_resamples": -1}, "n_resamples=-1"),
+        ("counterfactual_bias", {"base": [0.5] * 7 + [1.5]}, r"base: row 7 is 1.5, outside \[0, 1\]"),
+        ("counterfactual_bias", {"orders": [0] * 7 + [0.5]}, "orders: row 7 is '0.5'; use '0', '1'"),
+        (
+            "counterfactual_bias",
+            {"occupations": ["pilot"] * 8},
+            "has no item of 'nurse' in order 0; leave the pair out",
+        ),
+        ("feature_sensitivity", {"predictions": ["x"]}, "predictions: row 0 is 'x', not numbers"),
+        ("feature_sensitivity", {"threshold": float("nan")}, "threshold=nan is negative or not finite"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_the_module_usable(load, name, change, message):
+    metric = load(name)
+    with pytest.raises(ValueError, match=message) as caught:
+        metric.compute(**(CALLS[name] | change))
+    assert "\n" not in str(caught.value)
+    metric.compute(**CALLS[name])
+
+
+def test_minus_infinity_is_null_in_json(load):
+    rows = [[4.0, 3, 2, 1], [4.0, 1, 3, 2]]
+    genders = ["man", "man", "woman", "woman"]
+    result = load("retrieval_bias").compute(predictions=rows, genders=genders, k=[2], empty="neg_inf")
+    read = json.loads(json.dumps(result, allow_nan=False))
+    assert read["skew_woman@2"] is None
+    assert read["reasons"]["skew_woman@2"].startswith("minus infinity")
+    assert read["ndkl_null"] > 0
 
 
 def test_counterfactual_bias_is_the_core_function(load):
@@ -309,6 +372,20 @@ def test_the_card_says_what_a_card_says(root, name):
     for heading in ("Description", "How to use", "Inputs", "Output", "Values from papers", "Limitations", "Citation"):
         assert heading in card.text
     assert (root / "metrics" / name / card.data.to_dict()["app_file"]).is_file()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_card_the_module_and_the_options_agree(root, load, name):
+    # Given what the module returns and takes, then its card names every key, and cites what the module cites
+    text = (root / "metrics" / name / "README.md").read_text()
+    metric = load(name)
+    assert metric.citation.strip() == text.split("```bibtex\n")[1].split("```")[0].strip()
+    result = metric.compute(**CALLS[name])
+    for key in result:
+        shown = key.replace("_sd", "").replace("@2", "@k")
+        assert f"`{shown}`" in text, key
+    options = set(result["options"]) - {"k"}
+    assert [name for name in sorted(options) if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize("name", MODULES)

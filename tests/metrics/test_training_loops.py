@@ -100,7 +100,7 @@ def test_three_processes_share_an_evaluation(loop, pictures, tmp_path):
     ]
     for worker in workers:
         worker.start()
-    found = dict(results.get(timeout=100) for _ in workers)
+    found = dict(results.get(timeout=600) for _ in workers)
     for worker in workers:
         worker.join()
     assert (found[1], found[2]) == (None, None)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truegap.results import audit_genderbias_vl
 from truegap.results.audit import Verdict, audit
 from truegap.results.audit_finding import cell, tally
 from truegap.results.audit_rounding import Range, change_percent, correlation, mean, printed
@@ -74,7 +75,7 @@ def test_correlations(found):
     assert (round(dual.cells[0].value, 3), dual.printed, dual.verdict) == (0.545, "0.54", Verdict.FOLLOWS)
     assert (round(generative.cells[0].value, 3), generative.printed) == (0.157, "0.31")
     assert (len(scores("delta_ygap")), generative.verdict) == (228, Verdict.FAILS)
-    assert "over 228 cells" in generative.found
+    assert generative.found == "0.157 over 228 cells, 0.152 to 0.161 with their rounding"
 
 
 def test_lighting_exceeds_two_percent_in_11_of_60_cells(found):
@@ -119,6 +120,8 @@ def test_clip_cda(found):
     for key, images in (("cda-ra-m", 426), ("cda-ra-f", 1110)):
         assert (len(found[key].cells), found[key].verdict) == (95, Verdict.FOLLOWS)
         assert f"all are multiples of 1/{images}; {images} is the smallest number" in found[key].found
+    assert (found["cda-split"].printed, found["cda-split"].verdict) == ("the test split", Verdict.FAILS)
+    assert "shares of 426 men and 1110 women, the sizes of the validation split" in found["cda-split"].found
     assert (len(found["cda-derived"].cells), found["cda-derived"].verdict) == (190, Verdict.FOLLOWS)
     assert "Tables 2 and 8 print RA_f 0.9126 and 0.8252 for the same setting" in found["cda-repeated"].found
     assert (len(found["cda-repeated"].cells), len(found["cda-repeated"].failing)) == (30, 1)
@@ -127,7 +130,35 @@ def test_clip_cda(found):
 
 def test_what_needs_the_authors_files_is_said_to_be_open(found):
     assert found["genderbias-vl-table-1"].verdict is Verdict.OPEN
+    assert found["genderbias-vl-internlm-acc"].verdict is Verdict.OPEN
+    assert found["genderbias-vl-internlm-acc"].printed == "77.77"
     assert found["genderbias-vl-acc"].verdict is Verdict.FOLLOWS
+
+
+def test_b_max_of_kosmos_is_signed(found):
+    finding = found["genderbias-vl-b-max"]
+    assert (finding.cells[0].printed, finding.cells[0].value, finding.verdict) == ("0.93", 1.37, Verdict.FAILS)
+    assert "the authors' result files" in finding.sources
+
+
+def test_accuracies_of_two_orders(found, monkeypatch):
+    # Given orders that differ by 95.66 points, then their mean is between 47.83 and 52.17, as the printed one is
+    finding = found["genderbias-vl-orders"]
+    assert (len(finding.cells), finding.verdict) == (45, Verdict.FOLLOWS)
+    assert (finding.cells[0].where, finding.cells[0].printed) == ("LLaVA1.5-7B, VL", "52.15")
+    assert finding.cells[0].high == pytest.approx(52.17, abs=0.01)
+    # when it were 53, then it would not follow
+    changed = [{**row, "vl_acc": "53"} for row in rows("genderbias_vl")]
+    monkeypatch.setattr(audit_genderbias_vl, "rows", lambda name: changed if name == "genderbias_vl" else rows(name))
+    again = next(each for each in audit_genderbias_vl.findings() if each.key == "genderbias-vl-orders")
+    assert "LLaVA1.5-7B, VL" in [each.where for each in again.failing]
+
+
+def test_every_finding_names_its_sources(found):
+    known = {*TABLES, "the authors' result files", "the authors' data"}
+    for finding in found.values():
+        assert finding.sources, finding.key
+        assert set(finding.sources) <= known, finding.key
 
 
 @given(st.integers(-9999, 9999), st.integers(-9999, 9999))
@@ -195,6 +226,6 @@ def test_rounding_decides_and_nothing_else():
     assert cell("x", "0.14", 2, exact, roundings=3).verdict is Verdict.FOLLOWS
     nothing = cell("x", "1", 2, None)
     assert (nothing.verdict, nothing.value) == (Verdict.OPEN, None)
-    assert tally("k", CDA, "f", "p", [nothing]).verdict is Verdict.OPEN
-    mixed = tally("k", HIROTA, "f", "p", [nothing, cell("x", "0.12", 2, exact)])
+    assert tally("k", CDA, "f", "p", [nothing], sources=()).verdict is Verdict.OPEN
+    mixed = tally("k", HIROTA, "f", "p", [nothing, cell("x", "0.12", 2, exact)], sources=())
     assert (mixed.verdict, mixed.found) == (Verdict.FOLLOWS, "1 of 2 follow, 1 cannot be checked")

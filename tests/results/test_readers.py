@@ -336,3 +336,135 @@ def test_json_nan_is_refused(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"OO_1": entry}))
     with pytest.raises(UserError, match=r"a\.json: OO_1: logits_list_obj: his is nan, not a finite number"):
         score_files([tmp_path / "a.json"], "resolution")
+
+
+def test_topics_and_polarities_have_scores_of_their_own(tmp_path):
+    columns = vqa()
+    columns["topic"] = ["trait"] * 40
+    columns["polarity"] = ["positive" if question == "brave" else "neutral" for question in columns["question"]]
+    columns["score"] = [
+        score if question == "brave" else 0.5
+        for score, question in zip(columns["score"], columns["question"], strict=True)
+    ]
+    scored = score_files([table(tmp_path / "a.csv", columns)], "vqa", Scoring(n_resamples=0))
+    whole = values(scored)["ygap"].value
+    assert values(scored, scope="topic:trait")["ygap"].value == pytest.approx(whole)
+    assert values(scored, scope="polarity:positive")["mean_abs_ygap"].value == pytest.approx(2 * whole)
+    assert values(scored, scope="polarity:neutral")["ygap"].value == pytest.approx(0)
+    columns["topic"][3] = "skill"
+    with pytest.raises(UserError, match=r"row 4 .*another row gives the question 'kind' another topic"):
+        score_files([table(tmp_path / "b.csv", columns)], "vqa")
+
+
+def test_answers_given_twice_are_averaged_and_said(tmp_path):
+    columns = {name: each + each[:6] for name, each in vqa().items()}
+    scored = score_files([table(tmp_path / "a.csv", columns)], "vqa", Scoring(n_resamples=0))
+    assert "original: 6 rows answer a question on an image once more; they are averaged" in scored.notes
+    assert not any("once more" in note for note in score_files([table(tmp_path / "b.csv", vqa())], "vqa").notes)
+
+
+def test_the_threshold_of_delta_is_an_option(tmp_path):
+    before, after = vqa(shift=0.01), vqa(shift=0.02)
+    both = {name: before[name] + after[name] for name in before} | {"config": ["original"] * 40 + ["control"] * 40}
+    path = table(tmp_path / "a.csv", both)
+    (excluded,) = score_files([path], "vqa", Scoring(threshold=0.5)).changes
+    assert (excluded.delta, excluded.reason.endswith("below the threshold 0.5")) == (None, True)
+    scored = score_files([path], "vqa", Scoring(threshold=0.0))
+    assert scored.changes[0].delta is not None
+    assert scored.options["threshold"] == 0.0
+
+
+def test_every_query_has_its_scores(tmp_path):
+    matrix, genders = similarities()
+    path = table(tmp_path / "a.parquet", long(matrix, genders))
+    scored = score_files([path], "retrieval", Scoring(k=(3,), draws=0, n_resamples=0))
+    core = scores.retrieval_scores(matrix, genders, k=3)
+    for metric in core.metrics:
+        for query in range(3):
+            found = values(scored, scope=f"query:q{query}")[metric].value
+            assert found == pytest.approx(core.values(metric)[0, query]), metric
+
+
+def test_retrieval_deltas_follow_the_aggregate(tmp_path):
+    matrix, genders = similarities()
+    before, after = long(matrix, genders), long(similarities(seed=5)[0], genders)
+    both = {name: before[name] + after[name] for name in before}
+    both["config"] = ["original"] * matrix.size + ["control"] * matrix.size
+    path = table(tmp_path / "a.csv", both)
+    deltas = {}
+    for rule in ("mean_of_ratios", "ratio_of_means"):
+        scored = score_files([path], "retrieval", Scoring(k=(4,), aggregate=rule, n_resamples=0))
+        assert scored.options["aggregate"] == rule
+        deltas[rule] = next(each.delta for each in scored.changes if each.metric == "ndkl")
+    assert deltas["mean_of_ratios"] != deltas["ratio_of_means"]
+
+
+def test_minus_infinity_is_null_with_its_reason(tmp_path):
+    columns = long(np.array([[4.0, 3, 2, 1], [4.0, 1, 3, 2]]), ["man", "man", "woman", "woman"])
+    path = table(tmp_path / "a.csv", columns)
+    scored = score_files([path], "retrieval", Scoring(k=(2,), draws=0, empty="neg_inf"))
+    read = json.loads(json.dumps([each.model_dump() for each in scored.scores], allow_nan=False))
+    found = {(each["metric"], each["scope"]): each for each in read}
+    for scope in ("all", "query:q0"):
+        assert found["skew_woman@2", scope]["value"] is None
+        assert found["skew_woman@2", scope]["reason"].startswith("minus infinity")
+    assert found["skew_woman@2", "query:q1"]["value"] == 0
+
+
+def test_known_images_make_the_intervals_of_counterfactual_answers(tmp_path):
+    columns = items()
+    columns["image_id"] = [f"{n // 8}-{columns['occupation'][n]}-{columns['gender'][n]}" for n in range(40)]
+    named = score_files([table(tmp_path / "a.csv", columns)], "counterfactual", Scoring(seed=2))
+    core = scores.counterfactual_bias(
+        columns["base"],
+        columns["counterfactual"],
+        occupations=columns["occupation"],
+        pairs=columns["pair"],
+        genders=columns["gender"],
+        orders=columns["order"],
+        images=columns["image_id"],
+        seed=2,
+    )
+    for name in ("acc", "b_ovl", "ipss", "delta_acc"):
+        assert (values(named)[name].ci_low, values(named)[name].ci_high) == core.intervals[name]
+    assert named.notes == ["original: intervals resample base images; noise alone keeps b_ovl and b_max above 0"]
+    del columns["image_id"]
+    unnamed = score_files([table(tmp_path / "b.csv", columns)], "counterfactual")
+    assert "resample pairs of occupations" in unnamed.notes[0]
+    by_occupation = score_files([tmp_path / "b.csv"], "counterfactual", Scoring(delta_acc="occupation"))
+    assert values(by_occupation)["delta_acc"].value > values(unnamed)["delta_acc"].value
+    assert by_occupation.options["delta_acc"] == "occupation"
+
+
+def test_labels_in_capitals_and_a_byte_order_mark_are_understood(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfscore,gender\n1,Male\n0, FEMALE \n")
+    assert values(score_files([tmp_path / "a.csv"], "vqa"))["ygap"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "score,gender\n1,café\n".encode("latin-1"), "the text is not UTF-8; save it again as UTF-8"),
+        ("a.csv", b"score,gender\n1\n", "Expected 2 columns, got 1.*; give a whole file of that kind"),
+        ("a.parquet", b"", "file size is 0 bytes; give a whole file"),
+        ("a.parquet", b"PAR1torn", "; give a whole file of that kind"),
+        ("a.json", '{"é": 1}'.encode("latin-1"), "not UTF-8 JSON; give the file as it was written"),
+        ("a.json", b"[" * 100_000, "nested too deep"),
+        ("a.json", b'{"a": 1, "b": 2, "a": 3}', "the key 'a' stands twice in one object; keep one of them"),
+        ("a.json", b"null", "no entries"),
+    ],
+)
+def test_torn_and_foreign_files_are_one_line_with_a_remedy(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message) as caught:
+        score_files([tmp_path / name], "resolution" if name.endswith("json") else "vqa")
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_and_a_file_given_twice_are_refused(tmp_path):
+    with pytest.raises(UserError, match="is a folder; give the file in it"):
+        score_files([tmp_path], "vqa")
+    path = table(tmp_path / "a.csv", vqa())
+    with pytest.raises(UserError, match="given twice; give each file once"):
+        score_files([path, path], "vqa")

@@ -286,6 +286,8 @@ def edit(item, **fields):
         ({"choices": ["Pilot"]}, "choices are not two occupations"),
         ({"choices": ["Pilot", "Nurse"]}, r"1\.json: item 1 \(id 0\): its choices are not those of"),
         ({"gt_choice": 2}, "gt_choice is neither 0 nor 1"),
+        ({"gt_choice": 1.0}, "gt_choice is neither 0 nor 1"),
+        ({"probs": [10**400, 0.1]}, "probs is 1000.*, not a finite number"),
         ({"image_path": "/data/someone.png"}, "its image_path names no gender; add gender"),
         ({"id": "99"}, r"item 1 \(id 99\): has no counterpart in .*1\.json"),
         ({"id": "1"}, "its id stands twice"),
@@ -319,3 +321,20 @@ def test_files_that_do_not_belong_together(four, tmp_path):
     save(paths[1], [*data[1], data[1][0] | {"id": "extra"}])
     with pytest.raises(UserError, match=r"1\.json: item 17 \(id extra\): has no counterpart in .*0\.json"):
         score_files(paths, "counterfactual", pairs=tmp_path)
+
+
+def test_an_entry_of_two_files_is_named(tmp_path):
+    first, second = save(tmp_path / "a.json", two()), save(tmp_path / "b.json", two())
+    with pytest.raises(UserError, match="OP_0 is in another of the files too; give one file per context"):
+        score_files([first, second], "resolution")
+    averages = save(tmp_path / "c.json", BENCHMARK)
+    for files in ([averages, first], [first, averages]):
+        with pytest.raises(UserError, match=r"c\.json: holds averages of all images; give it alone"):
+            score_files(files, "resolution")
+
+
+def test_items_name_their_base_image(four):
+    paths, _ = four
+    scored = score_files(paths, "counterfactual", pairs=paths[0].parent)
+    assert scored.notes[0].startswith("original: intervals resample")
+    assert values(scored)["b_ovl"].counts["images"] == 8

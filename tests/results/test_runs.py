@@ -5,7 +5,7 @@ import pytest
 from run_factory import make_run, run_record, scores_record
 from truegap.errors import UserError
 from truegap.results.compare import question, size_interval
-from truegap.results.runs import RUN, SCORES, find_runs, read_run, write_record, written_aside
+from truegap.results.runs import RUN, SCORES, find_runs, read_run, write_record
 from truegap.results.show import interval, number, percent, plain, short, signed
 
 
@@ -28,7 +28,11 @@ def test_a_written_run_is_read_back(tmp_path):
     [
         (RUN, lambda data: data["model"].pop("content"), r"run\.json: model\.content: Field required"),
         (RUN, lambda data: data.update(surprise=1), r"run\.json: surprise: Extra inputs"),
-        (RUN, lambda data: data.update(format_version=2, surprise=1), r"format_version is 2, this truegap reads 1"),
+        (
+            RUN,
+            lambda data: data.update(format_version=3, surprise=1),
+            r"format_version is 3, this truegap reads up to 2",
+        ),
         (SCORES, lambda data: data["scores"][3].update(value="many"), r"scores\.json: scores\.3\.value"),
         (SCORES, lambda data: data.update(run_id="other"), r"scores\.json is of run other"),
     ],
@@ -78,25 +82,31 @@ def test_runs_are_found_once_each(tmp_path):
         find_runs([tmp_path / "nowhere"])
 
 
-def test_a_record_is_replaced_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "record.json"
-    write_record(path, run_record())
-    before = path.read_bytes()
-    (tmp_path / "reader.json").hardlink_to(path)
-    write_record(path, run_record("other"))
-    assert (tmp_path / "reader.json").read_bytes() == before
-    (tmp_path / "reader.json").unlink()
-    before = path.read_bytes()
+def test_a_run_of_version_1_is_still_read(tmp_path):
+    # given a run as version 1 wrote it; then what it lacks is empty, and whole numbers are whole again
+    made = make_run(tmp_path)
 
-    def fail():
-        with written_aside(path) as aside:
-            aside.write_text("half")
-            raise RuntimeError
+    def older(data):
+        data.update(format_version=1)
+        for name in ("compute", "contrasts", "contexts"):
+            data.pop(name, None)
 
-    with pytest.raises(RuntimeError):
-        fail()
-    assert path.read_bytes() == before
-    assert [each.name for each in tmp_path.iterdir()] == ["record.json"]
+    change(tmp_path / RUN, older)
+    change(tmp_path / SCORES, older)
+    read = read_run(tmp_path)
+    assert (read.record.compute, read.scores.contrasts, read.scores.contexts) == (None, [], [])
+    assert read.scores.changes == made.scores.changes
+
+
+def test_statistics_keep_their_types(tmp_path):
+    statistics = read_run(make_run(tmp_path).folder).record.statistics
+    assert {name: type(value) for name, value in statistics.items()} == {
+        "seconds": float,
+        "images": int,
+        "cached": int,
+        "computed": int,
+    }
+    assert '"images": 1080,' in (tmp_path / RUN).read_text()
 
 
 def test_a_question_is_the_same_whatever_the_order_of_options_and_configs():

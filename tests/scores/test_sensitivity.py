@@ -1,8 +1,10 @@
 import csv
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from truegap.scores import ScoreError, composite, feature_sensitivity
+from truegap.scores import ScoreError, WorstCase, composite, feature_sensitivity, worst_case
 
 
 def test_mean_of_ratios_and_ratio_of_means_differ():
@@ -96,3 +98,42 @@ def test_published_tables_follow_the_threshold(shared):
         follows += abs(found.delta - float(cell["delta_percent"])) <= slack
     # Then all but a few follow
     assert (compared, follows) == (228, 216)
+
+
+def test_the_worst_case_is_the_largest_absolute_score():
+    found = worst_case(-0.2, {"color-weak": 0.25, "object-strong": -0.5, "control": 0.5})
+    assert (found.value, found.config) == (0.5, "object-strong")
+    assert found.increase == pytest.approx(0.3)
+    # Given perturbations that only lower it, then the original is the worst
+    assert worst_case(0.3, {"a": 0.1, "b": -0.3}) == WorstCase(0.3, "original", 0.0)
+    assert worst_case(0.3, {}) == WorstCase(0.3, "original", 0.0)
+    assert worst_case(-0.3, {"a": -0.9}).value == worst_case(0.3, {"a": 0.9}).value
+
+
+@pytest.mark.parametrize(("bias", "delta", "alpha"), [(-0.1, 1.0, 0.01), (0.1, -1.0, 0.01), (0.1, 1.0, -0.01)])
+def test_a_composite_of_what_is_below_0_is_refused(bias, delta, alpha):
+    with pytest.raises(ScoreError, match="give the absolute bias, a delta in percent"):
+        composite(bias, delta, alpha=alpha)
+
+
+values = st.floats(-1, 1).filter(lambda value: abs(value) > 0.01)
+tables = st.lists(st.tuples(values, values), min_size=1, max_size=12)
+
+
+@given(tables, st.randoms(use_true_random=False), st.sampled_from(["mean_of_ratios", "ratio_of_means"]))
+@settings(deadline=None)
+def test_invariances(rows, random, aggregate):
+    def of(rows, scale=1.0):
+        before, after = ([scale * value for value in column] for column in zip(*rows, strict=True))
+        return feature_sensitivity(before, after, aggregate=aggregate, threshold=None)
+
+    found, shuffled = of(rows), of(random.sample(rows, len(rows)))
+    # the order of rows changes nothing, nor does turning the sign of everything: only the signed change turns
+    assert shuffled.signed_change == pytest.approx(found.signed_change, abs=1e-12)
+    assert of(rows, -1.0).signed_change == pytest.approx(-found.signed_change, abs=1e-12)
+    assert of(rows, -1.0).abs_change == found.abs_change
+    if abs(sum(before for before, _ in rows)) > 0.01 or aggregate == "mean_of_ratios":
+        assert shuffled.delta == pytest.approx(found.delta, rel=1e-6)
+        # a ratio knows no unit
+        assert of(rows, 4.0).delta == pytest.approx(found.delta, rel=1e-9)
+    assert of([(before, before) for before, _ in rows]).delta in (0, None)

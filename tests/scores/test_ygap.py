@@ -181,7 +181,7 @@ def test_the_same_seed_gives_the_same_interval_whatever_the_order_of_questions()
     [
         ({"predictions": [0.5, float("nan")]}, "predictions: row 1 is nan"),
         ({"predictions": [0.5, 1.5]}, r"predictions: row 1 is 1.5, outside \[0, 1\]"),
-        ({"predictions": [0.5, "x"]}, "predictions: value 1 is 'x', not a number"),
+        ({"predictions": [0.5, "x"]}, "predictions: row 1 is 'x', not a number"),
         ({"predictions": []}, "predictions: no rows"),
         ({"predictions": [[0.5], [0.5, 0.1]]}, "predictions: row 1 has 2 values, row 0 has 1"),
         ({"genders": ["man", "unsure"]}, "genders: row 1 is 'unsure'; use 'woman', 'man'"),

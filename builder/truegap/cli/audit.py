@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +18,8 @@ SHOWN = 12
 _HELP = """Check published figures against each other: which follow from what is printed, and which do not.
 
 Rounding is no excuse and no fault: a printed value may be anything that rounds to it. With the repository of the
-authors of GenderBias-VL, the 225 numbers of its Table 1 are recomputed from the result files in it.
+authors of GenderBias-VL, the 225 numbers of its Table 1 are recomputed from the result files in it; a part of it is
+enough for a part of them. Sources are the tables of `truegap.results.published`.
 
 Examples:
 
@@ -51,42 +54,43 @@ def audit(
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(each) for each in findings], indent=1))
         return
-    _print(findings)
-    _print_cells(findings, limit=None if cells else SHOWN)
-    follow, fail, unchecked = (sum(each.verdict is verdict for each in findings) for verdict in Verdict)
-    typer.echo(f"{len(findings)} figures: {follow} follow, {fail} do not, {unchecked} cannot be checked")
-
-
-def _print(findings: tuple[Finding, ...]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    colours = {"follows": "green", "does not follow": "red", "cannot be checked": "yellow"}
-    table = Table("figure", "printed", "what comes out", "verdict", box=box.SIMPLE_HEAD, pad_edge=False)
     paper = ""
     for each in findings:
         if each.paper.key != paper:
             paper = each.paper.key
-            table.add_section()
-            table.add_row(f"[bold]{paper}[/bold]")
-        found = f"{each.found}\n[dim]{each.note}[/dim]" if each.note else each.found
-        table.add_row(each.figure, each.printed, found, f"[{colours[each.verdict]}]{each.verdict}[/]")
-    Console().print(table)
+            where = f", {each.paper.url}" if each.paper.url else ""
+            typer.echo(f"{typer.style(paper, bold=True)}: {each.paper.title}{where}\n")
+        _print(each, limit=None if cells else SHOWN)
+    follow, fail, unchecked = (sum(each.verdict is verdict for each in findings) for verdict in Verdict)
+    typer.echo(f"{len(findings)} figures: {follow} follow, {fail} do not, {unchecked} cannot be checked")
 
 
-def _print_cells(findings: tuple[Finding, ...], limit: int | None) -> None:
-    for each in findings:
-        failing = each.failing
-        # Where models keep their order nothing is wrong: the claim is about the others.
-        if not failing or each.verdict != "does not follow":
-            continue
-        typer.echo(f"{each.figure} ({each.paper.key}), not as printed:")
-        for cell in failing[:limit]:
-            typer.echo(f"  {cell.where}: printed {cell.printed}{_value(cell)}")
-        if limit is not None and len(failing) > limit:
-            typer.echo(f"  and {len(failing) - limit} more (--cells shows them)")
-        typer.echo("")
+def _print(finding: Finding, limit: int | None) -> None:
+    """What is printed, what comes out, from where; below it the numbers that are not as printed."""
+    colour = {"follows": "green", "does not follow": "red", "cannot be checked": "yellow"}[finding.verdict]
+    verdict = finding.verdict.upper()
+    heading = _wrapped(f"{verdict}  {finding.figure}", "  ", " " * 6)
+    typer.echo(heading.replace(verdict, typer.style(verdict, fg=colour), 1))
+    for name, text in (
+        ("printed", finding.printed),
+        ("comes out", finding.found),
+        ("note", finding.note),
+        ("source", ", ".join(finding.sources)),
+    ):
+        if text:
+            typer.echo(_wrapped(text, f"    {name:<11}", " " * 15))
+    # Where models keep their order nothing is wrong: the claim is about the others.
+    if finding.verdict == "does not follow":
+        for cell in finding.failing[:limit]:
+            typer.echo(_wrapped(f"{cell.where}: printed {cell.printed}{_value(cell)}", " " * 6, " " * 8))
+        if limit is not None and len(finding.failing) > limit:
+            typer.echo(f"      and {len(finding.failing) - limit} more (--cells shows them)")
+    typer.echo("")
+
+
+def _wrapped(text: str, first: str, other: str) -> str:
+    width = min(max(shutil.get_terminal_size().columns, 60), 120)
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=other, break_on_hyphens=False)
 
 
 def _value(cell: Cell) -> str:

@@ -14,7 +14,7 @@ _HELP = """Score answers that exist already; no model runs.
 
 FILES is one table (.csv, .tsv, .parquet) with a row per answer, or what the papers' code writes (.json). Columns:
 
-  vqa: score (p(Yes) in 0..1, or 0/1), gender (woman/man); optional: image_id, question, config, option
+  vqa: score (p(Yes) in 0..1, or 0/1), gender (woman/man); optional: image_id, question, config, option, topic, polarity
 
   retrieval: score, gender, image_id, query; optional: config
 
@@ -22,7 +22,7 @@ FILES is one table (.csv, .tsv, .parquet) with a row per answer, or what the pap
   specialisation
 
   counterfactual: base, counterfactual (P of the right option, or 0/1), occupation, pair ("occ_m|occ_f"), gender (of the
-  base image); optional: order (0/1), context
+  base image); optional: order (0/1), context, image_id (of the base image)
 
 With config, the change from `original` to every other config is given too. JSON that is read: VisoGender's raw scores
 (resolution: one or both contexts; retrieval: one) and benchmark scores, GenderBias-VL's result items (base and
@@ -61,8 +61,17 @@ def score(
     ipss: Annotated[str, typer.Option(help="counterfactual: per_order (as published) or merged.")] = "per_order",
     b_max: Annotated[str, typer.Option(help="counterfactual: abs, or signed as published.")] = "abs",
     difference: Annotated[str, typer.Option(help="counterfactual: probability or outcome.")] = "probability",
+    delta_acc: Annotated[
+        str, typer.Option(help="counterfactual: pair (the paper's words), or occupation as published.")
+    ] = "pair",
+    aggregate: Annotated[
+        str, typer.Option(help="retrieval: delta over draws, mean_of_ratios or ratio_of_means.")
+    ] = "mean_of_ratios",
+    threshold: Annotated[
+        float, typer.Option(help="vqa: no delta where |original| is below it; 0 keeps all.", min=0)
+    ] = 0.005,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.", min=0)] = 1000,
-    seed: Annotated[int, typer.Option(help="Of draws and resamples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of draws and resamples.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print every score as JSON.")] = False,
 ) -> None:
     """See `_HELP`."""
@@ -81,6 +90,9 @@ def score(
         ipss=ipss,
         b_max=b_max,
         difference=difference,
+        delta_acc=delta_acc,
+        aggregate=aggregate,
+        threshold=threshold,
         n_resamples=resamples,
         seed=seed,
     )

@@ -26,18 +26,17 @@ def audit(genderbias_vl: Path | None = None) -> tuple[Finding, ...]:
         genderbias_vl: The repository of the authors of GenderBias-VL; with it Table 1 is recomputed from their files.
 
     Returns:
-        The findings; a finding that could not be checked without the repository is replaced where it is given.
+        The findings; what the repository settles is replaced where it is given.
 
     Raises:
         UserError: The repository is not one, or a file in it is broken.
     """
-    printed = list(audit_genderbias_vl.findings())
+    found = list(audit_genderbias_vl.findings(repository=genderbias_vl is not None))
     if genderbias_vl is not None:
-        printed = [each for each in printed if each.verdict is not Verdict.OPEN]
-        printed += audit_genderbias_vl_files.findings(genderbias_vl)
+        found += audit_genderbias_vl_files.findings(genderbias_vl)
     return (
         *audit_spurious.findings(),
         *audit_visogender.findings(),
-        *printed,
+        *found,
         *audit_clip_cda.findings(),
     )

@@ -18,12 +18,14 @@ _LARGEST = 2000
 
 _SETTING = ("prompt_man", "prompt_woman", "augmentation", "frozen")
 _SCORES = ("ra_m", "ra_f", "ra_avg", "gg")
+_SOURCES = ("clip_cda_celeba",)
 
 
 def findings() -> Iterator[Finding]:
     """Every finding on this report."""
     yield _shares("ra_m", MEN)
     yield _shares("ra_f", WOMEN)
+    yield _split()
     yield _derived()
     yield _repeated()
     yield _unchanged()
@@ -58,8 +60,28 @@ def _shares(name: str, images: int) -> Finding:
         f"{name.upper()[:2]}_{name[-1]} in Tables 1 to 10",
         f"shares of {images} images",
         cells,
+        sources=_SOURCES,
         found=f"all are multiples of 1/{images}; {least} is the smallest number of images that gives them",
-        note="the size of the validation split of the authors' data, not of the test split that the report names",
+    )
+
+
+def _split() -> Finding:
+    """Which split the accuracies are of: its size shows."""
+    table = rows("clip_cda_celeba")
+    cells = []
+    for name, split, images in (("ra_m", "test, men", MEN), ("ra_f", "test, women", WOMEN)):
+        shares = sum(_is_share(row[name], images) for row in table)
+        verdict = Verdict.FAILS if shares == len(table) else Verdict.OPEN
+        cells.append(Cell(f"{name.upper()[:2]}_{name[-1]}", split, float(images), images, images, verdict))
+    return Finding(
+        "cda-split",
+        CDA,
+        "the split that was scored",
+        "the test split",
+        f"shares of {MEN} men and {WOMEN} women, the sizes of the validation split of the authors' data",
+        Verdict.FAILS if all(each.verdict is Verdict.FAILS for each in cells) else Verdict.OPEN,
+        (*_SOURCES, "the authors' data"),
+        tuple(cells),
     )
 
 
@@ -71,7 +93,8 @@ def _derived() -> Finding:
         average, gap = (men + women) / 2, abs(men - women)
         cells.append(cell(f"{_where(row)}, RA_avg", row["ra_avg"], DECIMALS, Range(average, average)))
         cells.append(cell(f"{_where(row)}, GG", row["gg"], DECIMALS, Range(gap, gap)))
-    return tally("cda-derived", CDA, "RA_avg and GG", "mean and |difference| of RA_m and RA_f", cells)
+    claim = "mean and |difference| of RA_m and RA_f"
+    return tally("cda-derived", CDA, "RA_avg and GG", claim, cells, sources=_SOURCES)
 
 
 def _repeated() -> Finding:
@@ -91,9 +114,8 @@ def _repeated() -> Finding:
                 said.append(
                     f"Tables {tables} print RA_f {' and '.join(row['ra_f'] for row in same)} for the same setting"
                 )
-    return tally(
-        "cda-repeated", CDA, "settings that several tables print", "the same values", cells, found="; ".join(said)
-    )
+    figure = "settings that several tables print"
+    return tally("cda-repeated", CDA, figure, "the same values", cells, sources=_SOURCES, found="; ".join(said))
 
 
 def _unchanged() -> Finding:
@@ -115,6 +137,7 @@ def _unchanged() -> Finding:
         "results of training",
         f"{len(same)} of {len(trained)} rows print the four values of the model that was not fine-tuned",
         Verdict.OPEN,
+        _SOURCES,
         tuple(
             Cell(_where(row), ", ".join(row[name] for name in _SCORES), None, None, None, Verdict.OPEN) for row in same
         ),

@@ -50,6 +50,7 @@ class Finding:
         printed: What the paper prints.
         found: What comes out.
         verdict: Follows only where every cell does.
+        sources: The published tables that were used (`truegap.results.published`), or files of the user's.
         cells: Every number that was checked.
         note: What explains it; may be empty.
     """
@@ -60,6 +61,7 @@ class Finding:
     printed: str
     found: str
     verdict: Verdict
+    sources: tuple[str, ...]
     cells: tuple[Cell, ...] = ()
     note: str = ""
 
@@ -90,7 +92,15 @@ def cell(
 
 
 def tally(
-    key: str, paper: Paper, figure: str, claim: str, cells: Sequence[Cell], *, found: str = "", note: str = ""
+    key: str,
+    paper: Paper,
+    figure: str,
+    claim: str,
+    cells: Sequence[Cell],
+    *,
+    sources: tuple[str, ...],
+    found: str = "",
+    note: str = "",
 ) -> Finding:
     """A finding over cells: it follows where all of them do, and cannot be checked where none can be."""
     counts = {verdict: sum(each.verdict is verdict for each in cells) for verdict in Verdict}
@@ -100,4 +110,5 @@ def tally(
     said = f"{counts[Verdict.FOLLOWS]} of {len(cells)} follow"
     if counts[Verdict.OPEN]:
         said += f", {counts[Verdict.OPEN]} cannot be checked"
-    return Finding(key, paper, figure, claim, f"{said}; {found}" if found else said, verdict, tuple(cells), note)
+    said = f"{said}; {found}" if found else said
+    return Finding(key, paper, figure, claim, said, verdict, sources, tuple(cells), note)

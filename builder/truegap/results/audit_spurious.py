@@ -49,6 +49,7 @@ def findings() -> Iterator[Finding]:
         "32 accuracies, mean and sd of five seeds",
         "the seeds' own accuracies are not printed",
         Verdict.OPEN,
+        ("spurious_accuracy",),
     )
 
 
@@ -83,6 +84,7 @@ def _deltas(kind: str) -> Finding:
         f"sensitivity of {metric}, {models}",
         f"{len(cells)} deltas",
         cells,
+        sources=(name, delta),
         found=f"{failing} do not follow from the printed scores as a ratio of means",
         note=note,
     )
@@ -112,6 +114,7 @@ def _exclusion() -> Finding:
         "YGap cells without a sensitivity",
         f"{len(sizes[False])} of {len(cells)} cells left out",
         cells,
+        sources=("ygap", "delta_ygap"),
         found=f"|original| < 0.005 gives the same cells; smallest kept {kept:.4f}, largest left out {dropped:.4f}",
     )
 
@@ -133,6 +136,7 @@ def _signs() -> Finding:
         "scores on the original images, printed once per feature",
         "the same number in each of four places",
         cells,
+        sources=tuple(name for _, name, _, _ in _KINDS.values()),
     )
 
 
@@ -155,8 +159,9 @@ def _correlation(kind: str, claim: str) -> Finding:
         HIROTA,
         f"Pearson r of Acc_b and delta, {models}",
         claim,
-        f"{r:.3f} over {len(cells)} cells",
+        f"{r:.3f} over {len(cells)} cells, {found.low:.3f} to {found.high:.3f} with their rounding",
         found.verdict,
+        ("spurious_accuracy", delta),
         (found,),
         note=f"Acc_b of ConvNeXt-B; {other:.3f} with ResNet-50's",
     )
@@ -170,9 +175,9 @@ def _lighting() -> Finding:
             verdict = Verdict.FOLLOWS if printed(text, DECIMALS).low < 2 else Verdict.FAILS  # noqa: PLR2004  the claim
             cells.append(Cell(_where(key), text, None, None, None, verdict))
     over = sum(map(_fails, cells))
-    return tally(
-        "lighting", HIROTA, "lighting effects, dual encoders", "< 2 %", cells, found=f"{over} of {len(cells)} exceed it"
-    )
+    found = f"{over} of {len(cells)} exceed it"
+    figure, sources = "lighting effects, dual encoders", ("delta_maxskew",)
+    return tally("lighting", HIROTA, figure, "< 2 %", cells, sources=sources, found=found)
 
 
 def _largest(kind: str, claim: int) -> Finding:
@@ -193,6 +198,7 @@ def _largest(kind: str, claim: int) -> Finding:
         f"up to {claim} % under minimal perturbations",
         f"{weak:.2f} % under weak ones ({_where(where)})",
         found.verdict,
+        (delta,),
         (found,),
         note=f"over all strengths it is {most:.2f} % ({_where(place)})",
     )
@@ -225,6 +231,7 @@ def _ranks(kind: str) -> Finding:
         "perturbations reorder models",
         f"in {changed} of {len(cells)} perturbed sets two models change places beyond rounding",
         Verdict.FOLLOWS if changed else Verdict.FAILS,
+        (name,),
         tuple(cells),
         note=f"Kendall's tau with the original order is at least {min(taus):.2f}; farthest move: {farthest[1]}, "
         f"{farthest[0]:g} places",
@@ -248,7 +255,9 @@ def _sizes() -> Finding:
     for row in rows("benchmark_sizes"):
         total = Fraction(int(row["woman"]) + int(row["man"]))
         cells.append(cell(row["benchmark"], row["total"], 0, Range(total, total)))
-    return tally("sizes", HIROTA, "images of each benchmark", "women and men make the total", cells)
+    return tally(
+        "sizes", HIROTA, "images of each benchmark", "women and men make the total", cells, sources=("benchmark_sizes",)
+    )
 
 
 def _objects() -> Finding:
@@ -259,7 +268,8 @@ def _objects() -> Finding:
         if backbone == "resnet50":
             other = accuracy["convnext_base", benchmark]["accuracy_percent"]
             cells.append(cell(benchmark, row["accuracy_percent"], 1, printed(other, 1), float(other)))
-    return tally("object-accuracy", HIROTA, "Acc_b of objects", "the same for both image backbones", cells)
+    claim, sources = "the same for both image backbones", ("spurious_accuracy",)
+    return tally("object-accuracy", HIROTA, "Acc_b of objects", claim, cells, sources=sources)
 
 
 def _recognition() -> Finding:
@@ -276,5 +286,6 @@ def _recognition() -> Finding:
         "gender still recognised after a perturbation",
         "shares of 200 images",
         cells,
+        sources=("human_recognition",),
         note="99.6 and 99.8 are no shares of 200 single answers; several annotators per image could give them",
     )

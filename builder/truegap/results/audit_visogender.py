@@ -29,12 +29,12 @@ def findings() -> Iterator[Finding]:
     yield _bias_at_5()
     yield _chance()
     yield _spread_of_means()
-    for key, figure in (
-        ("labour", "correlation with labour statistics"),
-        ("retrieval", "MaxSkew, NDKL and their deviations over occupations"),
+    found = "the values of the occupations are not printed"
+    for key, figure, claim, source in (
+        ("labour", "correlation with labour statistics", "r and tau", "visogender_labour_correlation"),
+        ("retrieval", "MaxSkew, NDKL and deviations over occupations", "means and sds", "visogender_retrieval"),
     ):
-        found = "the values of the occupations are not printed"
-        yield Finding(f"visogender-{key}", HALL, figure, "r, tau; means and sds", found, Verdict.OPEN)
+        yield Finding(f"visogender-{key}", HALL, figure, claim, found, Verdict.OPEN, (source,))
 
 
 def _averages(table: str, key: str, figure: str, claim: str, parts: dict[str, tuple[str, str]]) -> Finding:
@@ -50,7 +50,7 @@ def _averages(table: str, key: str, figure: str, claim: str, parts: dict[str, tu
             halves = [printed(row[name], decimals, roundings=2) for name in names]
             value = sum(float(row[name]) for name in names) / 2
             cells.append(cell(f"{label}, {whole}", row[whole], decimals, mean(halves), value, roundings=2))
-    return tally(key, HALL, figure, claim, cells)
+    return tally(key, HALL, figure, claim, cells, sources=(table,))
 
 
 def _overall() -> Finding:
@@ -62,7 +62,8 @@ def _overall() -> Finding:
 def _two_people(score: str, claim: str) -> Finding:
     """The four pairs of genders have as many images each, so the mean of the two halves is the whole."""
     parts = {f"two_{score}": (f"same_{score}", f"diff_{score}")}
-    return _averages("visogender_resolution", f"resolution-two-{score}", f"{score} of two people", claim, parts)
+    figure, _, claim = claim.partition(" is ")
+    return _averages("visogender_resolution", f"resolution-two-{score}", figure, claim, parts)
 
 
 def _possible() -> Finding:
@@ -76,7 +77,8 @@ def _possible() -> Finding:
             verdict = Verdict.FOLLOWS if larger.low <= 1 and smaller.high >= 0 else Verdict.FAILS
             text = f"{row[f'{split}_ra_avg']}, {row[f'{split}_gap']}"
             cells.append(Cell(f"{row['model']}, {split}", text, larger.middle, None, None, verdict))
-    return tally("resolution-possible", HALL, "RA_avg and gap", "accuracies in [0, 1]", cells)
+    sources = ("visogender_resolution",)
+    return tally("resolution-possible", HALL, "RA_avg and gap", "accuracies in [0, 1]", cells, sources=sources)
 
 
 def _neutral() -> Finding:
@@ -102,8 +104,8 @@ def _subsampling() -> Finding:
         # Each run's parts may be rounded to two decimals, whose errors average out over runs: one rounding is left.
         halves = [printed(row[name], 4, roundings=2) for name in names]
         cells.append(cell(whole, row[whole], 4, mean(halves), sum(float(row[name]) for name in names) / 2))
-    figure = "resolution over sub-samples"
-    return tally("subsampling", HALL, figure, "overall and two-person means are the means of their parts", cells)
+    claim, sources = "overall and two-person means are the means of their parts", ("visogender_subsampling",)
+    return tally("subsampling", HALL, "resolution over sub-samples", claim, cells, sources=sources)
 
 
 def _bias_at_5() -> Finding:
@@ -116,7 +118,8 @@ def _bias_at_5() -> Finding:
         where = f"{row['model']}, {row['pronoun_refers_to']}"
         verdict = Verdict.FOLLOWS if shown.low <= nearest <= shown.high else Verdict.FAILS
         cells.append(Cell(where, row["bias_at_5"], float(nearest), float(nearest), float(nearest), verdict))
-    return tally("bias-at-5", HALL, "Bias@5", f"a mean over {OCCUPATIONS} occupations", cells)
+    claim, sources = f"a mean over {OCCUPATIONS} occupations", ("visogender_retrieval",)
+    return tally("bias-at-5", HALL, "Bias@5", claim, cells, sources=sources)
 
 
 def _chance() -> Finding:
@@ -138,6 +141,7 @@ def _chance() -> Finding:
         "retrieval bias over random relabellings",
         "means over 3,000 runs",
         cells,
+        sources=("visogender_random_split",),
         note="within four standard errors of the exact expectation (hypergeometric, ten women and ten men)",
     )
 
@@ -157,5 +161,6 @@ def _spread_of_means() -> Finding:
         "retrieval bias over random relabellings",
         "sds over 3,000 runs",
         cells,
+        sources=("visogender_random_split",),
         note=f"against the printed sd over occupations / sqrt({OCCUPATIONS}), within four standard errors",
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from truegap.errors import UserError
 from truegap.results.answers import read_answers
 from truegap.results.readers_retrieval import Similarities, similarities
@@ -15,7 +13,15 @@ from truegap.results.readers_table import Columns
 from truegap.results.readers_vqa import Answers, vqa_answers
 from truegap.results.runs import Run
 from truegap.results.show import plain
-from truegap.scores import ScoreError, balanced_draws, paired_difference, resampled_ygap, retrieval_scores, ygap
+from truegap.scores import (
+    ScoreError,
+    balanced_draws,
+    paired_difference,
+    resampled_means,
+    resampled_ygap,
+    retrieval_scores,
+    ygap,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +165,10 @@ def _retrieval(run: Run, tables: list[Columns], n_resamples: int, seed: int) -> 
             n_resamples=n_resamples,
             seed=seed,
         )
-        if scores.resampled is None:
-            raise ScoreError("a gender has a single image, or no resamples were asked for; give more")
-        value = float(scores.values(metric).mean())
-        resampled = scores.resampled.values(metric).mean(axis=(1, 2))
-        if metric.startswith("max_skew"):
-            # Noise inflates a maximum in a resample as in the data: its resamples are moved onto the score.
-            resampled = resampled + (value - resampled.mean())
-        measured.append((value, np.asarray(resampled)))
+        resampled = resampled_means(scores, metric)
+        if resampled is None:
+            raise ScoreError(f"{metric} has no resamples: a gender has a single image, or none were asked for")
+        measured.append((float(scores.values(metric).mean()), resampled))
     return measured, len(found[0].images)
 
 

@@ -18,7 +18,10 @@ from truegap.scores import GENDERS, bootstrap_weights, counterfactual_bias, inte
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Counterfactual answers, one row per question and order; columns as `counterfactual_bias` takes them."""
+    """Counterfactual answers, one row per question and order; columns as `counterfactual_bias` takes them.
+
+    `images` is None where the base images are not known.
+    """
 
     base: Floats
     counterfactual: Floats
@@ -26,6 +29,7 @@ class Items:
     pairs: list[str]
     genders: list[str]
     orders: list[int]
+    images: list[str] | None
 
 
 def by_context(table: Columns) -> dict[str, Items]:
@@ -47,6 +51,7 @@ def by_context(table: Columns) -> dict[str, Items]:
             said = f"occupation {plain(occupation, 60)!r} is not in the pair {plain(pair, 120)!r}"
             raise UserError(f"{table.where(row)}: {said}; give two occupations as occ_m|occ_f")
     genders = [GENDERS[code] for code in table.genders()]
+    images = table.text("image_id") if "image_id" in table else None
     contexts = table.text("context") if "context" in table else [ORIGINAL] * len(table)
     found = {}
     for context in dict.fromkeys(contexts):
@@ -58,12 +63,14 @@ def by_context(table: Columns) -> dict[str, Items]:
             pairs=[texts["pair"][row] for row in rows],
             genders=[genders[row] for row in rows],
             orders=orders[rows].astype(int).tolist(),
+            images=None if images is None else [images[row] for row in rows],
         )
     return found
 
 
 def of_items(items: Sequence[Item]) -> Items:
     """GenderBias-VL's items as columns."""
+    images = [item.image for item in items if item.image is not None]
     return Items(
         base=np.array([item.base for item in items]),
         counterfactual=np.array([item.counterfactual for item in items]),
@@ -71,16 +78,19 @@ def of_items(items: Sequence[Item]) -> Items:
         pairs=[item.pair for item in items],
         genders=[item.gender for item in items],
         orders=[item.order for item in items],
+        images=images if len(images) == len(items) else None,
     )
 
 
 def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored:
-    """Accuracy, B_ovl, B_max, Ipss and delta Acc of every context; intervals resample pairs of occupations.
+    """Accuracy, B_ovl, B_max, Ipss and delta Acc of every context, with intervals.
+
+    Intervals resample base images where they are known (`counterfactual_bias`), else pairs of occupations.
 
     Raises:
         ScoreError: A pair lacks items of one of its occupations, or is not `occ_m|occ_f`.
     """
-    conventions = {"ipss": scoring.ipss, "b_max": scoring.b_max, "difference": scoring.difference}
+    conventions = {name: getattr(scoring, name) for name in ("ipss", "b_max", "difference", "delta_acc")}
     found = Scored("counterfactual", {**scoring.record(), **conventions})
     for context, items in contexts.items():
         result = counterfactual_bias(
@@ -90,6 +100,10 @@ def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored
             pairs=items.pairs,
             genders=items.genders,
             orders=items.orders,
+            images=items.images,
+            confidence=scoring.confidence,
+            n_resamples=scoring.n_resamples,
+            seed=scoring.seed,
             **conventions,
         )
         counts = dict(result.counts)
@@ -101,7 +115,7 @@ def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored
         if result.delta_acc is not None:
             values["delta_acc"] = [pair.delta_acc or 0.0 for pair in result.per_pair]
         for name, each in values.items():
-            low, high = _over_pairs(np.array(each), scoring)
+            low, high = result.intervals[name] if result.intervals else _over_pairs(np.array(each), scoring)
             value = getattr(result, name)
             found.scores.append(
                 ScoreRecord(metric=name, config=context, value=value, ci_low=low, ci_high=high, counts=counts)
@@ -115,7 +129,8 @@ def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored
             ScoreRecord(metric="b_micro", config=context, scope=f"occupation:{name}", value=value)
             for name, value in result.b_micro.items()
         ]
-    found.notes.append("intervals resample pairs of occupations; noise alone keeps b_ovl and b_max above 0")
+        units = "base images" if result.intervals else "pairs of occupations"
+        found.notes.append(f"{context}: intervals resample {units}; noise alone keeps b_ovl and b_max above 0")
     return found
 
 

@@ -15,8 +15,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from truegap.errors import UserError
+from truegap.files.values import gender
 from truegap.results.readers_json import Entry, read_json
-from truegap.results.readers_table import GENDERS
+from truegap.results.show import plain
 
 PAIRS = "occ_merge_filter_sim.csv"
 _ORDERS = ((0, 1), (2, 3))
@@ -34,6 +35,7 @@ class Item:
         pair: `occ_m|occ_f`.
         gender: Shown in the base image.
         order: 0, or 1 with the options swapped.
+        image: File name of the base image, the same in both orders; None where the item does not name it.
     """
 
     id: str
@@ -43,6 +45,7 @@ class Item:
     pair: str
     gender: str
     order: int
+    image: str | None = None
 
 
 def items(paths: Sequence[Path], pairs: Path | None) -> Iterator[Item]:
@@ -97,10 +100,21 @@ def _item(name: str, base: Entry, counterfactual: Entry, order: int, known: Mapp
     elif not known:
         raise base.refuse(f"names no pair; give the authors' {PAIRS} with --pairs")
     elif (found := known.get(frozenset(choices))) is None:
-        raise base.refuse(f"{' and '.join(choices)} are no pair of the table; give the table of the same release")
+        raise base.refuse(
+            f"{plain(' and '.join(choices))} are no pair of the table; give the table of the same release"
+        )
     else:
         pair = found
-    return Item(name, _probability(base, gt), _probability(counterfactual, gt), choices[gt], pair, _gender(base), order)
+    return Item(
+        id=name,
+        base=_probability(base, gt),
+        counterfactual=_probability(counterfactual, gt),
+        occupation=choices[gt],
+        pair=pair,
+        gender=_gender(base),
+        order=order,
+        image=_path(base).name if "image_path" in base else None,
+    )
 
 
 def _choices(entry: Entry) -> tuple[tuple[str, ...], int]:
@@ -108,7 +122,7 @@ def _choices(entry: Entry) -> tuple[tuple[str, ...], int]:
     choices, gt = entry.get("choices"), entry.get("gt_choice")
     if not isinstance(choices, list) or len(choices) != 2 or not all(isinstance(each, str) for each in choices):  # noqa: PLR2004
         raise entry.refuse("choices are not two occupations; give the file as it was written")
-    if gt not in (0, 1) or isinstance(gt, bool):
+    if isinstance(gt, bool) or not isinstance(gt, int) or gt not in (0, 1):
         raise entry.refuse("gt_choice is neither 0 nor 1; give the file as it was written")
     return tuple("Waiter" if each == "Waitress" else each for each in choices), gt
 
@@ -133,11 +147,15 @@ def _gender(entry: Entry) -> str:
     """Of the base image: named in the item, or a folder of the image's path."""
     if "gender" in entry:
         return entry.gender("gender")
-    parts = PurePosixPath(entry.text("image_path").replace("\\", "/")).parts
-    found = {GENDERS[part] for part in parts[:-1] if part in ("female", "male")}
+    parts = _path(entry).parts
+    found = {label for part in parts[:-1] if part in ("female", "male") and (label := gender(part))}
     if len(found) != 1:
         raise entry.refuse("its image_path names no gender; add gender (of the base image) to every item")
     return found.pop()
+
+
+def _path(entry: Entry) -> PurePosixPath:
+    return PurePosixPath(entry.text("image_path").replace("\\", "/"))
 
 
 def _table(path: Path) -> dict[frozenset[str], str]:

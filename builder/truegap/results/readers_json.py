@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
-from truegap.results.readers_table import GENDERS
+from truegap.files.values import gender
 from truegap.results.show import plain
 
 
@@ -16,15 +16,33 @@ def read_json(path: Path) -> Any:
     """Reads a JSON file.
 
     Raises:
-        UserError: It is absent, not UTF-8, or not JSON.
+        UserError: It is absent, not UTF-8, not JSON, or names a key twice in one object.
     """
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes(), object_pairs_hook=_object)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
+    except _TwiceError as error:
+        raise UserError(f"{path}: the key {plain(error, 60)!r} stands twice in one object; keep one of them") from None
+    except RecursionError:
+        raise UserError(
+            f"{path}: not the JSON of a result: it is nested too deep; give the file as it was written"
+        ) from None
+    except ValueError as error:
         said = plain(error, 120) if isinstance(error, json.JSONDecodeError) else "the text is not UTF-8 JSON"
         raise UserError(f"{path}: not JSON: {said}; give the file as it was written") from None
+
+
+class _TwiceError(Exception):
+    """A key stands twice: the last would win without a word."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for place, name in enumerate(names) if name in names[:place]))
+    return found
 
 
 class Entry:
@@ -68,9 +86,10 @@ class Entry:
     def gender(self, name: str) -> str:
         """A field with a label, as `woman` or `man`."""
         value = self.get(name)
-        if not isinstance(value, str) or value not in GENDERS:
+        found = gender(value) if isinstance(value, str) else None
+        if found is None:
             raise self.refuse(f"{name} is {plain(value, 40)!r}; use woman or man, and leave out other entries")
-        return GENDERS[value]
+        return found
 
     def number(self, name: str) -> float:
         """A field with a finite number."""
@@ -82,7 +101,11 @@ class Entry:
         Raises:
             UserError: It is not.
         """
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        try:
+            finite = not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
+        except OverflowError:  # a whole number of more digits than a float can hold
+            finite = False
+        if not finite:
             raise self.refuse(
                 f"{name} is {plain(value, 40)}, not a finite number; leave the entry out, or score it again"
             )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from truegap.errors import UserError
 from truegap.results.readers_scoring import Floats, Ints, Scored, Scoring
 from truegap.results.readers_table import Columns
 from truegap.results.readers_visogender import PRONOUNS, Resolved
@@ -16,6 +17,7 @@ from truegap.results.records import ScoreRecord
 from truegap.scores import GENDERS, resolution_bias, resolution_splits
 
 GROUPS = ("sector", "specialisation", "occupation")
+MAIN_TEMPLATE = "occupation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,71 @@ def by_template(found: Sequence[Resolved]) -> dict[str, Pronouns]:
             groups={name: [each.groups[name] for each in rows] for name in shared},
         )
     return asked
+
+
+def by_config(table: Columns) -> dict[tuple[str, str], Pronouns]:
+    """The pronouns of a run's own table, which has a row per option: by config and template.
+
+    Raises:
+        UserError: A cell is not what it should be, or an image lacks a pronoun.
+    """
+    table.require(
+        ("config", "template", "option", "image_id", "score", "gender"), "a run's table of pronouns has these"
+    )
+    options = table.text("option")
+    places = np.flatnonzero(np.array([option == PRONOUNS[0] for option in options]))
+    rows = places[:, None] + np.arange(len(PRONOUNS))
+    if len(table) != rows.size or any(tuple(options[row] for row in each) != PRONOUNS for each in rows.tolist()):
+        raise UserError(
+            f"{table.path}: an image lacks one of {', '.join(PRONOUNS)}; give the table as the run wrote it"
+        )
+    scores = table.measured("score", "probability")[rows]
+    columns = {name: table.text(name) for name in ("config", "template", "gender", "image_id")}
+    others = table.optional("other_gender") if "other_gender" in table else [None] * len(table)
+    groups = {name: table.optional(name) for name in GROUPS if name in table}
+    found = {}
+    keys = [(columns["config"][place], columns["template"][place]) for place in places]
+    for key in dict.fromkeys(keys):
+        chosen = [number for number, each in enumerate(keys) if each == key]
+        first = places[chosen].tolist()
+        found[key] = Pronouns(
+            scores=scores[chosen],
+            genders=[columns["gender"][place] for place in first],
+            others=[others[place] for place in first],
+            images=[columns["image_id"][place] for place in first],
+            groups={
+                name: known for name, values in groups.items() if all(known := [values[place] or "" for place in first])
+            },
+        )
+    return found
+
+
+def score_templates(sets: Mapping[tuple[str, str], Pronouns], scoring: Scoring) -> Scored:
+    """The same as `score_resolution` by config and template: what the pronoun refers to is part of the scope.
+
+    Raises:
+        ScoreError: A gender has no rows.
+    """
+    found: Scored | None = None
+    for (config, template), rows in sets.items():
+        flipped = template != MAIN_TEMPLATE
+        if flipped and len(set(rows.genders)) < 2:  # noqa: PLR2004  one gender has no gap
+            note = f"template {template}: not scored, since all are of one gender"
+            if found is not None and note not in found.notes:
+                found.notes.append(note)
+            continue
+        scored = score_resolution({config: rows}, scoring)
+        if flipped:
+            scored.scores = [
+                each.model_copy(update={"scope": template if each.scope == "all" else f"{template}:{each.scope}"})
+                for each in scored.scores
+            ]
+        if found is None:
+            found = scored
+        else:
+            found.scores += scored.scores
+    assert found is not None
+    return found
 
 
 def score_resolution(asked: dict[str, Pronouns], scoring: Scoring) -> Scored:

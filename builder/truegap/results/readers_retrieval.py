@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from truegap.results.readers_scoring import ORIGINAL, Floats, Ints, Scored, Scor
 from truegap.results.readers_table import Columns
 from truegap.results.records import ChangeRecord, ScoreRecord
 from truegap.scores import (
+    RetrievalBias,
     RetrievalScores,
     balanced_draws,
     default_k,
@@ -21,6 +22,8 @@ from truegap.scores import (
 )
 
 QUERY = ("query", "prompt_id", "prompt", "question")
+INFINITE = "minus infinity: a gender is absent from a top k"
+SHORT = "k is above the number of its images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def score_retrieval(sets: Mapping[str, Similarities], scoring: Scoring) -> Score
     first = next(iter(sets.values()))
     k = scoring.k or (default_k(2 * int(np.bincount(first.genders, minlength=2).min())),)
     draws = 5 if scoring.draws is None else scoring.draws
-    found = Scored("retrieval", {"k": list(k), "draws": draws, **scoring.record("target", "empty")})
+    found = Scored("retrieval", {"k": list(k), "draws": draws, **scoring.record("target", "empty", "aggregate")})
     measured = {}
     for config, each in sets.items():
         drawn = balanced_draws(each.genders, draws=draws, seed=scoring.seed, ids=each.images) if draws else None
@@ -118,7 +121,7 @@ def score_retrieval(sets: Mapping[str, Similarities], scoring: Scoring) -> Score
                     metric=score.metric,
                     config=config,
                     value=value,
-                    reason=None if value is not None else "minus infinity: a gender is absent from a top k",
+                    reason=None if value is not None else INFINITE,
                     sd=score.sd,
                     ci_low=score.ci_low,
                     ci_high=score.ci_high,
@@ -126,8 +129,19 @@ def score_retrieval(sets: Mapping[str, Similarities], scoring: Scoring) -> Score
                     counts={**measured[config].counts, **({} if score.ties is None else {"ties": score.ties})},
                 )
             )
+        found.scores += _by_query(measured[config], each.queries, config)
     _changes(found, sets, measured, scoring)
     return found
+
+
+def _by_query(measured: RetrievalScores, queries: Sequence[str], config: str) -> Iterator[ScoreRecord]:
+    """Every score of every query, mean over draws."""
+    columns = {metric: measured.values(metric).mean(axis=0) for metric in measured.metrics}
+    for place, query in enumerate(queries):
+        for metric, values in columns.items():
+            value = _finite(float(values[place]))
+            reason = None if value is not None else INFINITE
+            yield ScoreRecord(metric=metric, config=config, scope=f"query:{query}", value=value, reason=reason)
 
 
 def _changes(
@@ -141,7 +155,8 @@ def _changes(
         if (each.images, each.queries) != (before.images, before.queries):
             found.notes.append(f"{config}: no change is given, since its images or queries are not the original's")
             continue
-        for change in retrieval_changes(measured[ORIGINAL], measured[config], confidence=scoring.confidence):
+        pair = measured[ORIGINAL], measured[config]
+        for change in retrieval_changes(*pair, aggregate=scoring.aggregate, confidence=scoring.confidence):
             fields = {name: getattr(change, name) for name in ChangeRecord.model_fields if hasattr(change, name)}
             ends = {name: _finite(fields[name]) for name in ("original", "perturbed")}
             found.changes.append(ChangeRecord(**fields | ends, config=config))
@@ -168,18 +183,28 @@ def score_own_images(
     for name in ("bias", "max_skew", "skew_woman", "skew_man"):
         for cut in k:
             metric = f"{name}@{cut}"
-            null = result.scores[f"max_skew_null@{cut}"] if name == "max_skew" else None
-            found.scores.append(_spread(metric, result.scores, counts, null))
-    found.scores.append(_spread("ndkl", result.scores, counts, None))
-    for query, each in zip(queries, result.per_query, strict=True):
-        for metric, value in each.items():
-            if not metric.startswith(("ties", "max_skew_null")):
-                found.scores.append(ScoreRecord(metric=metric, config=ORIGINAL, scope=f"query:{query}", value=value))
+            found.scores.append(_spread(metric, f"{name}_null@{cut}", result, counts))
+    found.scores.append(_spread("ndkl", "ndkl_null", result, counts))
+    metrics = [each.metric for each in found.scores]
+    for query, each, row in zip(queries, result.per_query, rows, strict=True):
+        for metric in metrics:
+            cut = int(metric.partition("@")[2] or 0)
+            reason = None if each[metric] is not None else SHORT if cut > len(row) else INFINITE
+            scope = f"query:{query}"
+            found.scores.append(
+                ScoreRecord(metric=metric, config=ORIGINAL, scope=scope, value=each[metric], reason=reason)
+            )
     found.notes.append("no interval: every query has images of its own; sd is over queries")
     return found
 
 
-def _spread(metric: str, scores: Mapping[str, float | None], counts: dict[str, int], null: float | None) -> ScoreRecord:
+def _spread(metric: str, null: str, result: RetrievalBias, counts: dict[str, int]) -> ScoreRecord:
     return ScoreRecord(
-        metric=metric, config=ORIGINAL, value=scores[metric], sd=scores[f"{metric}_sd"], null=null, counts=counts
+        metric=metric,
+        config=ORIGINAL,
+        value=result.scores[metric],
+        reason=result.reasons.get(metric),
+        sd=result.scores[f"{metric}_sd"],
+        null=result.scores[null] or None,
+        counts=counts,
     )

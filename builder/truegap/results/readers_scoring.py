@@ -22,7 +22,8 @@ class Scoring:
     """The conventions; each is the option of that name of the functions in `truegap.scores`.
 
     `k` and `draws` are None for the defaults: of one set of images 1000 or a tenth, and five draws, as a run has them;
-    where every query has its own images 5 and 10, and none.
+    where every query has its own images 5 and 10, and none. `aggregate` is of retrieval's deltas, over draws;
+    `threshold` of YGap's: without a delta where |original| is below it.
     """
 
     k: tuple[int, ...] | None = None
@@ -35,6 +36,9 @@ class Scoring:
     ipss: str = "per_order"
     b_max: str = "abs"
     difference: str = "probability"
+    delta_acc: str = "pair"
+    aggregate: str = "mean_of_ratios"
+    threshold: float | None = 0.005
     n_resamples: int = 1000
     confidence: float = 0.95
     seed: int = 0

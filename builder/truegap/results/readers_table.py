@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegap.errors import UserError
+from truegap.files.values import gender
 from truegap.results.show import plain
+from truegap.schema import GENDERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-GENDERS: Mapping[str, str] = {
-    "woman": "woman",
-    "female": "woman",
-    "feminine": "woman",
-    "man": "man",
-    "male": "man",
-    "masculine": "man",
-}
-"""Labels that are understood, and ours for them."""
 
 
 class Columns:
@@ -74,12 +66,39 @@ class Columns:
         image = f", image {plain(self._table['image_id'][row].as_py(), 60)}" if "image_id" in self else ""
         return f"{self.path} row {row + 1}{line}{image}"
 
+    def chosen(self, mask: NDArray[np.bool_]) -> Columns:
+        """Some of the rows of a table that is not a text file.
+
+        Raises:
+            UserError: There are none.
+        """
+        import pyarrow as pa
+
+        return Columns(self._table.filter(pa.array(mask)), self.path)
+
+    def optional(self, name: str) -> list[str | None]:
+        """A column of text whose cells may be empty."""
+        found, values = self._codes(name)
+        known = [value if value.strip() else None for value in values]
+        return [None if code < 0 else known[code] for code in found]
+
     def codes(self, name: str) -> tuple[NDArray[np.int64], list[str]]:
         """Each row's code in a column of text or ids, and what the codes stand for, in order of appearance.
 
         Raises:
             UserError: A cell is empty.
         """
+        found, values = self._codes(name)
+        blank = [code for code, value in enumerate(values) if not value.strip()]
+        bad = np.flatnonzero((found < 0) | np.isin(found, blank))
+        if len(bad):
+            raise UserError(
+                f"{self.where(int(bad[0]))}: {name} is empty; give every row its own, or leave the column out"
+            )
+        return found, values
+
+    def _codes(self, name: str) -> tuple[NDArray[np.int64], list[str]]:
+        """The same where cells may be empty: their code is -1."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -93,12 +112,6 @@ class Columns:
         encoded = pc.dictionary_encode(column.combine_chunks())
         values: list[str] = encoded.dictionary.to_pylist()
         found = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        blank = [code for code, value in enumerate(values) if not value.strip()]
-        bad = np.flatnonzero((found < 0) | np.isin(found, blank))
-        if len(bad):
-            raise UserError(
-                f"{self.where(int(bad[0]))}: {name} is empty; give every row its own, or leave the column out"
-            )
         return found, values
 
     def text(self, name: str) -> list[str]:
@@ -113,7 +126,8 @@ class Columns:
             UserError: A label is neither.
         """
         found, values = self.codes(name)
-        known = np.array([("woman", "man").index(GENDERS[value]) if value in GENDERS else -1 for value in values])
+        labels = [gender(value) for value in values]
+        known = np.array([-1 if label is None else GENDERS.index(label) for label in labels])
         coded = known[found]
         bad = np.flatnonzero(coded < 0)
         if len(bad):
@@ -138,6 +152,21 @@ class Columns:
             if len(wrong):
                 raise UserError(f"{self.where(int(wrong[0]))}: another row gives this image another gender; mend one")
         return found
+
+    def measured(self, name: str, instead: str) -> NDArray[np.float64]:
+        """A column of finite numbers, in whose empty cells another column's stand.
+
+        Raises:
+            UserError: Both are empty, or a number is not finite.
+        """
+        import pyarrow.compute as pc
+
+        filled = self._table[name].cast("float64")
+        if instead in self:
+            filled = pc.coalesce(filled, self._table[instead].cast("float64"))
+        return Columns(self._table.set_column(self._table.column_names.index(name), name, filled), self.path).numbers(
+            name
+        )
 
     def numbers(self, name: str, low: float = -np.inf, high: float = np.inf) -> NDArray[np.float64]:
         """A column of finite numbers within bounds.
@@ -178,6 +207,8 @@ def read_table(path: Path) -> Columns:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; give the file in it, such as the answers.parquet of a run")
     kind = path.suffix.lower()
     try:
         if kind == ".parquet":
@@ -191,9 +222,11 @@ def read_table(path: Path) -> Columns:
                 convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
             )
             return Columns(table, path, first_line=2)
-    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
-        said = plain(getattr(error, "strerror", None) or error, 120)
-        raise UserError(f"{path}: cannot be read as {kind[1:]}: {said}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: the text is not UTF-8; save it again as UTF-8") from None
+    except (pa.ArrowException, OSError, csv.Error) as error:
+        said = plain(getattr(error, "strerror", None) or str(error).replace(f" input source '{path}'", ""), 120)
+        raise UserError(f"{path}: cannot be read as {kind[1:]}: {said}; give a whole file of that kind") from None
     raise UserError(f"{path}: a file ending in {kind or 'nothing'} is not known; give .csv, .tsv, .parquet or .json")
 
 

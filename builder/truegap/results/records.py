@@ -6,11 +6,12 @@ A run is a folder: `run.json` (a `RunRecord`), `answers.parquet` (see `truegap.r
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT_VERSION = 1
+FORMAT_VERSION: Final = 2
+"""Of `run.json` and `scores.json`. Version 2 adds where a run ran and the comparisons in pairs; 1 is read too."""
 
 
 class Record(BaseModel):
@@ -59,10 +60,21 @@ class Environment(Record):
     dirty: bool | None = None
 
 
+class Compute(Record):
+    """Where a local model ran, and in which numbers."""
+
+    device: str
+    """As torch calls it: `cpu`, `cuda:0`, `mps`."""
+    device_name: str
+    """What that is, such as `NVIDIA H200`; the kind of processor where the device has no name."""
+    dtype: str
+    """`float32`, `bfloat16` or `float16`."""
+
+
 class RunRecord(Record):
     """What was asked, of what, with what."""
 
-    format_version: Literal[1] = 1
+    format_version: Literal[1, 2] = FORMAT_VERSION
     run_id: str
     created: str
     """UTC, ISO 8601."""
@@ -74,8 +86,13 @@ class RunRecord(Record):
     benchmark: BenchmarkRecord
     model: ModelRecord
     environment: Environment
-    statistics: dict[str, float] = Field(default_factory=dict)
-    """Seconds, images, embeddings taken from the cache."""
+    compute: Compute | None = None
+    """None for what does not run here, and in runs of version 1."""
+    statistics: dict[str, int | float] = Field(default_factory=dict)
+    """Seconds (a float); images, embeddings taken from the cache and computed (whole numbers)."""
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Of models that answer: exactly what was sent for some of the prompts, by id, with the model's own mark where the
+    image goes."""
     notes: list[str] = Field(default_factory=list)
     """What a reader must know: skipped images, ties, defaults that depended on the data."""
 
@@ -87,7 +104,8 @@ class ScoreRecord(Record):
     """Such as `max_skew@1000`, `bias@10`, `ndkl`."""
     config: str
     scope: str = "all"
-    """Which prompts: `all`, a prompt set (`adjectives-r1`), or `prompt:<id>`."""
+    """Which answers: `all`; a prompt set (`adjectives-r1`) or a split (`single`); or one of many, such as
+    `prompt:<id>`, `query:<id>`, `topic:<name>`, `pair:<occ_m|occ_f>` and `occupation:<name>` of `truegap score`."""
     value: float | None
     reason: str | None = None
     """Why the value is null."""
@@ -97,6 +115,10 @@ class ScoreRecord(Record):
     ci_high: float | None = None
     null: float | None = None
     """Expectation for a ranking or an answer that knows nothing of gender, where it is not 0."""
+    p_value: float | None = None
+    """Of no gap, from relabelling whole images."""
+    p_adjusted: float | None = None
+    """By Holm's method over what is tested together: the questions of a config, its topics, its polarities."""
     counts: dict[str, int] = Field(default_factory=dict)
 
 
@@ -118,6 +140,46 @@ class ChangeRecord(Record):
     signed_low: float | None = None
     signed_high: float | None = None
     abs_change: float | None = None
+
+
+class ContrastRecord(Record):
+    """One metric on two configs that differ in a single thing, compared in pairs: on the same resampled images."""
+
+    metric: str
+    scope: str = "all"
+    config: str
+    """Such as `object-strong`."""
+    against: str
+    """What it is compared with: its control, its placebo, or the other arm of a swap."""
+    difference: float
+    """The metric on `config` less that on `against`."""
+    difference_low: float
+    difference_high: float
+    p_value: float
+    """Two-sided bootstrap p-value of no difference."""
+    delta_beyond: float | None = None
+    """Delta of `config` less that of `against`, in percent: how much further it moves the metric; null where one of
+    the two is."""
+    delta_beyond_low: float | None = None
+    """Not above 0 where the interval of `difference` holds 0."""
+    delta_beyond_high: float | None = None
+
+
+class ContextRecord(Record):
+    """What of one metric stays when nobody is in the picture (config `person-removed`)."""
+
+    metric: str
+    scope: str = "all"
+    gap: float
+    """The metric on `person-removed`, less its `null` where it has one: 0 where the person alone makes the gap."""
+    gap_low: float
+    gap_high: float
+    share: float | None = None
+    """`gap` over the same of the original: 0 where the person makes all of it, 1 where the context does."""
+    share_low: float | None = None
+    share_high: float | None = None
+    reason: str | None = None
+    """Why `share` is null."""
 
 
 class Summary(Record):
@@ -143,9 +205,13 @@ class Summary(Record):
 class ScoresRecord(Record):
     """Everything a run's answers say."""
 
-    format_version: Literal[1] = 1
+    format_version: Literal[1, 2] = FORMAT_VERSION
     run_id: str
     options: dict[str, Any]
     summary: Summary
     scores: list[ScoreRecord]
     changes: list[ChangeRecord]
+    contrasts: list[ContrastRecord] = Field(default_factory=list)
+    """Perturbations against their controls, the arms of a swap; empty without resamples, and in runs of version 1."""
+    contexts: list[ContextRecord] = Field(default_factory=list)
+    """Empty without resamples, and where `person-removed` was not run."""

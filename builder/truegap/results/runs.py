@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +10,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from truegap.errors import UserError
+from truegap.files.atomic import write_bytes
 from truegap.results.answers import FILE as ANSWERS
-from truegap.results.records import FORMAT_VERSION, RunRecord, ScoresRecord
+from truegap.results.records import RunRecord, ScoresRecord
 from truegap.results.show import plain
 
 RUN = "run.json"
@@ -88,8 +87,7 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
 
 def write_record(path: Path, record: BaseModel) -> None:
     """Writes a record as JSON: aside, then renamed."""
-    with written_aside(path) as aside:
-        aside.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_bytes(path, (record.model_dump_json(indent=1) + "\n").encode())
 
 
 def write_run(folder: Path, record: RunRecord, scores: ScoresRecord) -> None:
@@ -97,17 +95,6 @@ def write_run(folder: Path, record: RunRecord, scores: ScoresRecord) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_record(folder / SCORES, scores)
     write_record(folder / RUN, record)
-
-
-@contextlib.contextmanager
-def written_aside(path: Path) -> Iterator[Path]:
-    """Gives a fresh file beside `path` to write to, and renames it to `path` when all went well."""
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        yield aside
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def read_record(path: Path, kind: type[RecordT]) -> RecordT:
@@ -121,16 +108,16 @@ def read_record(path: Path, kind: type[RecordT]) -> RecordT:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        raise UserError(f"{path}: {_first(error)}") from None
+        raise UserError(f"{path}: {_first(error, kind)}") from None
 
 
-def _first(error: ValidationError) -> str:
+def _first(error: ValidationError, kind: type[BaseModel]) -> str:
     """One line: the first thing that is wrong, a foreign format version before all others."""
     found = error.errors(include_url=False)
     for each in found:
         if each["loc"] == ("format_version",):
-            other = plain(each["input"], 20)
-            return f"format_version is {other}, this truegap reads {FORMAT_VERSION}: use the truegap that wrote it"
+            other, newest = plain(each["input"], 20), kind.model_fields["format_version"].default
+            return f"format_version is {other}, this truegap reads up to {newest}: use the truegap that wrote it"
     first = found[0]
     where = plain(".".join(map(str, first["loc"])))
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -7,11 +7,13 @@ scored raises `ScoreError`, which names the row and the remedy.
 from __future__ import annotations
 
 from ._check import GENDERS, ScoreError
-from ._top import TopCounts, expected_max_skew
+from ._top import TopCounts
 from .association import Move, RankChange, kendall, pearson, rank_change, ranks, spearman
+from .biased_pairs import BiasOverlap, bias_overlap, most_biased, shared_pairs
 from .bootstrap import bootstrap_weights, interval
+from .chance import expected_max_skew, expected_ndkl, expected_skew
 from .change import ContextGap, Difference, ScoreChange, context_gap, paired_difference, score_change
-from .counterfactual import CounterfactualBias, PairBias, counterfactual_bias, most_biased, shared_pairs
+from .counterfactual import CounterfactualBias, PairBias, counterfactual_bias, resampled_counterfactual
 from .draws import balanced_draws, default_k
 from .mean_delta import MeanDelta, retrieval_mean_delta
 from .permutation import holm, p_value, permuted_labels
@@ -20,12 +22,14 @@ from .resolution import Resolution, ResolutionBias, ResolutionSplits, resolution
 from .retrieval import RetrievalScore, RetrievalScores, retrieval_scores
 from .retrieval_bias import RetrievalBias, retrieval_bias
 from .retrieval_change import RetrievalChange, retrieval_changes
-from .sensitivity import Excluded, Sensitivity, composite, feature_sensitivity
+from .retrieval_contrast import RetrievalContrast, resampled_means, retrieval_contexts, retrieval_contrasts
+from .sensitivity import Excluded, Sensitivity, WorstCase, composite, feature_sensitivity, worst_case
 from .society import LabourAssociation, Spread, labour_association, quadrants, random_relabelling, subsample
 from .ygap import QuestionGap, YGap, resampled_ygap, ygap
 
 __all__ = [
     "GENDERS",
+    "BiasOverlap",
     "ContextGap",
     "CounterfactualBias",
     "Difference",
@@ -41,6 +45,7 @@ __all__ = [
     "ResolutionSplits",
     "RetrievalBias",
     "RetrievalChange",
+    "RetrievalContrast",
     "RetrievalScore",
     "RetrievalScores",
     "ScoreChange",
@@ -48,14 +53,18 @@ __all__ = [
     "Sensitivity",
     "Spread",
     "TopCounts",
+    "WorstCase",
     "YGap",
     "balanced_draws",
+    "bias_overlap",
     "bootstrap_weights",
     "composite",
     "context_gap",
     "counterfactual_bias",
     "default_k",
     "expected_max_skew",
+    "expected_ndkl",
+    "expected_skew",
     "feature_sensitivity",
     "holm",
     "image_spread",
@@ -73,16 +82,21 @@ __all__ = [
     "random_relabelling",
     "rank_change",
     "ranks",
+    "resampled_counterfactual",
+    "resampled_means",
     "resampled_ygap",
     "resolution_bias",
     "resolution_splits",
     "retrieval_bias",
     "retrieval_changes",
+    "retrieval_contexts",
+    "retrieval_contrasts",
     "retrieval_mean_delta",
     "retrieval_scores",
     "score_change",
     "shared_pairs",
     "spearman",
     "subsample",
+    "worst_case",
     "ygap",
 ]

@@ -16,25 +16,39 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
+LARGEST = 1_000_000
+"""More resamples, permutations or repetitions than anybody waits for: a slip of the pen."""
+
+
 class ScoreError(ValueError):
     """The input cannot be scored: says what is wrong, in which row, and what to do."""
+
+
+def shown(value: Any) -> str:
+    """A foreign value for a message: on one line and not long."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= 60 else text[:59] + "…"  # noqa: PLR2004  enough to find it
 
 
 def _finite(array: npt.NDArray[Any], name: str) -> None:
     bad = ~np.isfinite(array)
     if bad.any():
-        where = np.argwhere(bad)[0]
-        place = f"row {where[0]}" + (f", column {where[1]}" if len(where) > 1 else "")
-        message = f"{name}: {place} is {array[tuple(where)]}; leave out what has no score, or score it again"
+        where = tuple(np.argwhere(bad)[0])
+        message = f"{name}: {_place(where)} is {array[where]}; leave out what has no score, or score it again"
         raise ScoreError(message)
+
+
+def _place(where: Sequence[Any]) -> str:
+    return f"row {where[0]}" + "".join(f", column {column}" for column in where[1:])
 
 
 def _array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError:
-        lengths = [len(row) if isinstance(row, Sequence) else 1 for row in values]  # type: ignore[union-attr]
-        row = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        shapes = [np.shape(row) for row in values]  # type: ignore[union-attr]
+        row = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), 0)
+        lengths = [shape[0] if shape else 1 for shape in shapes]
         message = f"{name}: row {row} has {lengths[row]} values, row 0 has {lengths[0]}; give every row the same length"
         raise ScoreError(message) from None
 
@@ -65,19 +79,22 @@ def vector(values: npt.ArrayLike, name: str, low: float | None = None, high: flo
 
 
 def _numbers(array: npt.NDArray[Any], name: str) -> Floats:
-    try:
+    if array.dtype.kind in "fiub":
         return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        flat = array.ravel().tolist()
-        place = next((place for place, value in enumerate(flat) if not _is_number(value)), 0)
-        message = f"{name}: value {place} is {flat[place]!r}, not a number; leave out what has no score"
-        raise ScoreError(message) from None
+    # Objects and texts one by one: NumPy takes None for NaN.
+    for where, value in np.ndenumerate(array):
+        if not _is_number(value):
+            message = f"{name}: {_place(where)} is {shown(value)}, not a number; leave out what has no score"
+            raise ScoreError(message)
+    return np.asarray(array, dtype=np.float64)
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, complex):  # NumPy's scalars would drop the imaginary part
+        return False
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -118,8 +135,7 @@ def codes(labels: npt.ArrayLike, name: str, groups: Sequence[str] = GENDERS) -> 
     if len(unknown):
         row = int(unknown[0])
         known = ", ".join(repr(group) for group in groups)
-        message = f"{name}: row {row} is {array[row].item() if array.dtype.kind != 'O' else array[row]!r}; use {known}"
-        raise ScoreError(message)
+        raise ScoreError(f"{name}: row {row} is {shown(array[row])}; use {known}")
     return found
 
 
@@ -127,8 +143,10 @@ def same_length(rows: int, column: Sequence[Any] | npt.NDArray[Any], name: str, 
     """Refuses a column that is not aligned with the others.
 
     Raises:
-        ScoreError: The lengths differ.
+        ScoreError: The lengths differ, or it is no column at all.
     """
+    if not hasattr(column, "__len__"):
+        raise ScoreError(f"{name}: {shown(column)} is no column; give one value per row of {other}")
     if len(column) != rows:
         raise ScoreError(f"{name}: {len(column)} rows, but {other} has {rows}; give aligned rows")
 
@@ -142,10 +160,41 @@ def factor(labels: Sequence[Any] | npt.NDArray[Any], name: str) -> tuple[Ints, l
     seen: dict[str, int] = {}
     found = np.empty(len(labels), dtype=np.int64)
     for row, label in enumerate(labels):
-        if label is None:
+        if label is None or label != label:  # noqa: PLR0124  NaN, a table's missing cell, differs from itself
             raise ScoreError(f"{name}: row {row} has none; give every row its own, or leave the column out")
         found[row] = seen.setdefault(str(label), len(seen))
     return found, list(seen)
+
+
+def whole(value: Any, name: str, least: int = 0, most: int = LARGEST) -> int:
+    """A whole number within bounds, such as a number of resamples.
+
+    Raises:
+        ScoreError: It is none, or outside.
+    """
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+        raise ScoreError(f"{name}={shown(value)}; give a whole number from {least} to {most:,}")
+    return int(value)
+
+
+def seeded(seed: Any) -> int:
+    """A seed that every generator takes.
+
+    Raises:
+        ScoreError: It is negative or no whole number.
+    """
+    return whole(seed, "seed", most=2**63 - 1)
+
+
+def confident(confidence: Any) -> float:
+    """A nominal coverage.
+
+    Raises:
+        ScoreError: It is outside (0, 1).
+    """
+    if not _is_number(confidence) or not 0 < float(confidence) < 1:
+        raise ScoreError(f"confidence={shown(confidence)} is outside (0, 1); 0.95 is usual")
+    return float(confidence)
 
 
 def one_of(value: str, name: str, allowed: Sequence[str]) -> None:
@@ -155,7 +204,7 @@ def one_of(value: str, name: str, allowed: Sequence[str]) -> None:
         ScoreError: `value` is not among `allowed`.
     """
     if value not in allowed:
-        raise ScoreError(f"{name}={value!r} is unknown; use {' or '.join(repr(a) for a in allowed)}")
+        raise ScoreError(f"{name}={shown(value)} is unknown; use {' or '.join(repr(a) for a in allowed)}")
 
 
 def all_groups(found: Ints, name: str, groups: Sequence[str] = GENDERS) -> Ints:

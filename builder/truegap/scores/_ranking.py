@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import Floats, Ints, ScoreError
+from ._check import Floats, Ints, ScoreError, shown
 
 
 def rank(similarities: npt.NDArray[Any]) -> Ints:
@@ -49,10 +49,10 @@ def check_k(k: int | Sequence[int]) -> tuple[int, ...]:
     Raises:
         ScoreError: None, or one that is no positive whole number.
     """
-    cuts = (k,) if isinstance(k, int | np.integer) else tuple(k)
+    cuts = tuple(k) if hasattr(k, "__iter__") else (k,)
     for cut in cuts:
-        if not isinstance(cut, int | np.integer) or cut < 1:
-            raise ScoreError(f"k={cut!r}; a ranking is cut after a whole number of images, at least 1")
+        if not isinstance(cut, int | np.integer) or isinstance(cut, bool) or cut < 1:
+            raise ScoreError(f"k={shown(cut)}; a ranking is cut after a whole number of images, at least 1")
     if not cuts or len(set(cuts)) < len(cuts):
         raise ScoreError(f"k={list(cuts)}; give at least one and none twice")
     return tuple(int(cut) for cut in cuts)

@@ -12,6 +12,11 @@ from ._check import Floats, ScoreError, same_length, vector
 
 
 def _pair(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Two aligned lists.
+
+    Raises:
+        ScoreError: NaN, or lists that are not aligned.
+    """
     x, y = vector(first, "first"), vector(second, "second")
     same_length(len(x), y, "second", "first")
     return x, y
@@ -54,17 +59,7 @@ def ranks(values: npt.ArrayLike) -> Floats:
 
 
 def spearman(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
-    """Spearman's rho: Pearson's correlation of the ranks.
-
-    Args:
-        first: `(n,)` numbers.
-        second: `(n,)` numbers.
-
-    Returns:
-        In [-1, 1]; None where either list is constant.
-
-    Raises:
-        ScoreError: NaN, or lists that are not aligned.
+    """Spearman's rho, in [-1, 1]: Pearson's correlation of the ranks; None where either list is constant.
 
     >>> round(spearman([1, 2, 3], [1, 8, 27]), 6)
     1.0
@@ -74,17 +69,9 @@ def spearman(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
 
 
 def kendall(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
-    """Kendall's tau-b: concordant less discordant pairs, corrected for ties.
+    """Kendall's tau-b, in [-1, 1]: concordant less discordant pairs, corrected for ties; None as for `pearson`.
 
-    Args:
-        first: `(n,)` numbers; meant for up to some thousands, since all pairs are compared.
-        second: `(n,)` numbers.
-
-    Returns:
-        In [-1, 1]; None where either list is constant.
-
-    Raises:
-        ScoreError: NaN, or lists that are not aligned.
+    All pairs are compared: it is meant for lists of up to some thousands.
 
     >>> kendall([1, 2, 3, 4], [1, 3, 2, 4])
     0.6666666666666666

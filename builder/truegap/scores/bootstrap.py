@@ -8,13 +8,14 @@ the same images: two scores on the same images are compared in pairs by giving b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._check import Floats, Ints, ScoreError, one_of
+from ._check import Floats, Ints, ScoreError, confident, factor, one_of, same_length, seeded, whole
 
 METHODS = ("percentile", "bca")
 CHUNK = 256
@@ -33,7 +34,12 @@ def resampled_images(groups: Ints, n_resamples: int, seed: int) -> Iterator[Ints
 
     Yields:
         `(resamples, images)` indices; the image in a place is always of that place's group.
+
+    Raises:
+        ScoreError: A number of resamples or a seed that is negative, absurd or not whole.
     """
+    whole(n_resamples, "n_resamples")
+    seeded(seed)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     for start in range(0, n_resamples, CHUNK):
         generator = np.random.default_rng([seed, start])
@@ -44,26 +50,52 @@ def resampled_images(groups: Ints, n_resamples: int, seed: int) -> Iterator[Ints
         yield drawn
 
 
-def bootstrap_weights(groups: npt.ArrayLike, *, n_resamples: int = 1000, seed: int = 0) -> Iterator[Floats]:
+def bootstrap_weights(
+    groups: npt.ArrayLike,
+    *,
+    n_resamples: int = 1000,
+    seed: int = 0,
+    clusters: Sequence[Any] | npt.NDArray[Any] | None = None,
+) -> Iterator[Floats]:
     """How often each image was drawn, in chunks of at most 256 resamples.
 
     Args:
         groups: `(images,)` integer code of each image's group; the weights of a group always sum to its size.
         n_resamples: How many resamples.
         seed: The same seed gives the same weights.
+        clusters: `(images,)` what the image belongs to, such as its photographer: all images of a cluster are drawn
+            together, among the clusters whose images are of the same groups. Then only the number of clusters is kept,
+            not that of images.
 
     Yields:
         `(resamples, images)` weights, whole numbers as float64, ready for a matrix product.
+
+    Raises:
+        ScoreError: A number of resamples or a seed that is negative, absurd or not whole; clusters not aligned.
 
     >>> weights = next(bootstrap_weights([0, 0, 1, 1, 1], n_resamples=4))
     >>> weights[:, :2].sum(axis=1).tolist(), weights[:, 2:].sum(axis=1).tolist()
     ([2.0, 2.0, 2.0, 2.0], [3.0, 3.0, 3.0, 3.0])
     """
     coded = np.asarray(groups, dtype=np.int64)
+    if clusters is not None:
+        same_length(len(coded), clusters, "clusters", "groups")
+        of, names = factor(clusters, "clusters")
+        for weights in bootstrap_weights(cluster_strata(coded, of, len(names)), n_resamples=n_resamples, seed=seed):
+            yield weights[:, of]
+        return
     images = len(coded)
     for drawn in resampled_images(coded, n_resamples, seed):
         flat = (drawn + np.arange(len(drawn))[:, None] * images).ravel()
         yield np.bincount(flat, minlength=drawn.size).reshape(drawn.shape).astype(np.float64)
+
+
+def cluster_strata(groups: Ints, clusters: Ints, n: int) -> Ints:
+    """`(n,)` code of each cluster's stratum: which groups its images are of."""
+    holds = np.zeros((n, int(groups.max(initial=0)) + 1), dtype=bool)
+    holds[clusters, groups] = True
+    # Turned round, so that clusters of the first group come first, as its images do without clusters.
+    return np.unique(~holds, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def interval(
@@ -89,17 +121,19 @@ def interval(
         Lower and upper end, in the score's own unit.
 
     Raises:
-        ScoreError: No resample, an unknown method, or a confidence outside (0, 1).
+        ScoreError: No resample, one that is not finite, an unknown method, or a confidence outside (0, 1).
 
     >>> interval(range(101), 50.0, confidence=0.5)
     (25.0, 75.0)
     """
     one_of(method, "method", METHODS)
-    if not 0 < confidence < 1:
-        raise ScoreError(f"confidence={confidence} is outside (0, 1); 0.95 is usual")
+    confident(confidence)
     values = np.sort(np.asarray(resampled, dtype=np.float64))
     if len(values) == 0:
         raise ScoreError("n_resamples=0 gives no interval; use 1000")
+    # NaN is sorted to the end.
+    if not (math.isfinite(values[0]) and math.isfinite(values[-1])):
+        raise ScoreError("resampled: a resample's score is not finite; leave out resamples without a score")
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)
     if method == "bca" and values[0] < values[-1]:
         tails = _adjusted(tails, values, observed, jackknife)

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ._check import ScoreError, codes
+import numpy as np
+
+from ._check import ScoreError, codes, shown
 
 
 class OptionalColumns:
@@ -50,7 +52,14 @@ class OptionalColumns:
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **columns: Any) -> None:
         """Adds a batch of aligned rows. Columns:"""  # noqa: D415  evaluate appends the inputs' description
-        super().add_batch(**self._settled({"predictions": predictions, "references": references, **columns}))  # type: ignore[misc]
+        given = self._settled({"predictions": predictions, "references": references, **columns})
+        try:
+            super().add_batch(**given)  # type: ignore[misc]
+        except ValueError as error:
+            if isinstance(error, ScoreError) or "\n" not in str(error):
+                raise
+            kinds = ", ".join(f"{name} {kind}" for name, kind in self._module_info.features.items())
+            raise ScoreError(f"a column is not of its kind; give {kinds}") from None
 
     def add(self, *, prediction: Any = None, reference: Any = None, **columns: Any) -> None:
         """Adds one row. Columns:"""  # noqa: D415  evaluate appends the inputs' description
@@ -105,12 +114,26 @@ class OptionalColumns:
     def _plain(self, name: str, values: Any) -> Any:
         """Columns of text as lists of strings, codes of labels as their names; numbers as they are."""
         if name not in self.text:
+            _numbers(name, values)
             return values
         values = values.tolist() if hasattr(values, "tolist") else list(values)
         for row, value in enumerate(values):
-            if value is None:
+            if value is None or value != value:  # noqa: PLR0124  NaN, a table's missing cell, differs from itself
                 raise ScoreError(f"{name}: row {row} has none; give every row its own, or leave the column out")
         labels = self.text[name]
         if labels and all(isinstance(value, int) for value in values):
             return [labels[code] for code in codes(values, name, labels)]
         return [str(value) for value in values]
+
+
+def _numbers(name: str, values: Any) -> None:
+    """Refuses what is not a column of numbers: of a whole batch `evaluate` would say only that it does not fit."""
+    for row, value in enumerate(values):
+        if isinstance(value, int | float):
+            continue
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError, RuntimeError):  # such as a tensor that NumPy cannot hold: `evaluate` decides
+            continue
+        if array.dtype.kind not in "fiub":
+            raise ScoreError(f"{name}: row {row} is {shown(value)}, not numbers; leave out what has no score")

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import GENDERS, Ints, ScoreError, all_groups, codes, same_length
+from ._check import GENDERS, Ints, ScoreError, all_groups, codes, same_length, whole
+
+LARGEST = 10_000
+"""Five are usual; each is ranked and resampled apart."""
 
 
 def default_k(n: int) -> int:
@@ -51,13 +54,13 @@ def balanced_draws(
         One array of indices per draw, ascending.
 
     Raises:
-        ScoreError: An unknown label, a group without images, an id that occurs twice, fewer than one draw.
+        ScoreError: An unknown label, a group without images, an id that occurs twice, or no number of
+            draws.
 
     >>> [draw.tolist() for draw in balanced_draws(["man", "woman", "man", "man"], draws=2)]
     [[0, 1], [1, 3]]
     """
-    if draws < 1:
-        raise ScoreError(f"draws={draws}; ask for at least one")
+    whole(draws, "draws", least=1, most=LARGEST)
     label = codes(genders, "genders", groups)
     smallest = int(all_groups(label, "genders", groups).min())
     names = [str(place) for place in range(len(label))] if ids is None else [str(each) for each in ids]

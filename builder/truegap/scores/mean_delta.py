@@ -51,6 +51,13 @@ def retrieval_mean_delta(
 
     Raises:
         ScoreError: The scores were not measured in the same way.
+
+    >>> from truegap.scores import retrieval_scores
+    >>> genders = ["man", "man", "woman", "woman"]
+    >>> rows = [[0.9, 0.8, 0.3, 0.1]], [[0.9, 0.2, 0.3, 0.1]], [[0.9, 0.8, 0.3, 0.1]]
+    >>> before, blurred, control = (retrieval_scores(row, genders, k=2) for row in rows)
+    >>> retrieval_mean_delta(before, [blurred, control], "bias@2").delta
+    50.0
     """
     changes = [
         retrieval_changes(original, each, metrics=[metric], aggregate=aggregate, confidence=confidence)[0]
@@ -60,11 +67,12 @@ def retrieval_mean_delta(
     if not changes or len(deltas) < len(changes):
         return MeanDelta(None)
     mean = float(np.mean(deltas))
-    if original.resampled is None or any(each.delta_low is None for each in changes):
+    before = original.resampled_by_draw(metric)
+    if before is None or any(each.delta_low is None for each in changes):
         return MeanDelta(mean)
-    before = original.resampled.values(metric).mean(axis=2)
     ratios = []
     for each in perturbed:
-        assert each.resampled is not None  # measured with the same options
-        ratios.append(draw_ratios(before, each.resampled.values(metric).mean(axis=2), aggregate))
+        after = each.resampled_by_draw(metric)
+        assert after is not None  # measured with the same options
+        ratios.append(draw_ratios(before, after, aggregate))
     return MeanDelta(mean, *delta_interval(np.mean(ratios, axis=0), mean, confidence))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from ._check import Floats, Ints, ScoreError
+from ._check import Floats, Ints, ScoreError, seeded, whole
 
 CHUNK = 256
 
@@ -23,9 +24,14 @@ def permuted_labels(labels: npt.ArrayLike, *, n_permutations: int = 1000, seed: 
     Yields:
         `(permutations, images)` codes.
 
+    Raises:
+        ScoreError: A number of permutations or a seed that is negative, absurd or not whole.
+
     >>> np.sort(next(permuted_labels([0, 1, 1], n_permutations=2)), axis=1).tolist()
     [[0, 1, 1], [0, 1, 1]]
     """
+    whole(n_permutations, "n_permutations")
+    seeded(seed)
     coded = np.asarray(labels, dtype=np.int64)
     for start in range(0, n_permutations, CHUNK):
         generator = np.random.default_rng([seed, start])
@@ -46,10 +52,15 @@ def p_value(observed: float, permuted: npt.ArrayLike) -> float:
     Returns:
         In (0, 1]; small values speak against "no difference".
 
+    Raises:
+        ScoreError: A score is NaN.
+
     >>> p_value(2.0, [0.5, -1.0, 2.5])
     0.5
     """
     values: Floats = np.abs(np.asarray(permuted, dtype=np.float64))
+    if np.isnan(values).any() or math.isnan(observed):
+        raise ScoreError("permuted: a score is NaN; leave out relabellings without a score")
     # Equal scores that were summed in another order must count as equal.
     reached = np.sum(values >= abs(observed) * (1 - 1e-12) - 1e-15)
     return float((1 + reached) / (1 + len(values)))

@@ -31,13 +31,14 @@ def minimal_detectable_gap(
         In the score's unit; lower is better.
 
     Raises:
-        ScoreError: Not at least one image of each, or a chance outside (0, 1).
+        ScoreError: Not at least one image of each, no deviation, or a chance outside (0, 1).
 
     >>> round(minimal_detectable_gap(0.2, 0.2, 1568, 3156), 4)
     0.0173
     """
     if min(n_woman, n_man) < 1:
         raise ScoreError(f"{n_woman} images of women and {n_man} of men; at least one of each is needed")
+    _deviations(sd_woman, sd_man)
     return _quantiles(power, level) * math.sqrt(sd_woman**2 / n_woman + sd_man**2 / n_man)
 
 
@@ -55,18 +56,19 @@ def images_needed(
         level: Chance of a false alarm.
 
     Returns:
-        Images of women and men together.
+        Images of women and men together, at least one of each.
 
     Raises:
-        ScoreError: A gap of 0, or a share or chance outside (0, 1).
+        ScoreError: A gap of 0, a deviation that is negative or not finite, or a share or chance outside (0, 1).
 
     >>> images_needed(0.02, 0.2, 0.2)
     3140
     """
-    if gap == 0 or not 0 < share_woman < 1:
+    if gap == 0 or not math.isfinite(gap) or not 0 < share_woman < 1:
         raise ScoreError(f"gap={gap}, share_woman={share_woman}; the gap must not be 0, the share be inside (0, 1)")
+    _deviations(sd_woman, sd_man)
     variance = sd_woman**2 / share_woman + sd_man**2 / (1 - share_woman)
-    return math.ceil(variance * (_quantiles(power, level) / gap) ** 2)
+    return max(math.ceil(variance * (_quantiles(power, level) / gap) ** 2), 2)
 
 
 def image_spread(
@@ -99,6 +101,12 @@ def image_spread(
     if min(len(group) for group in groups) < 2:  # noqa: PLR2004  a deviation needs two
         raise ScoreError("a gender has a single image; a spread needs two of each")
     return float(np.std(groups[0], ddof=1)), float(np.std(groups[1], ddof=1))
+
+
+def _deviations(sd_woman: float, sd_man: float) -> None:
+    for name, sd in (("sd_woman", sd_woman), ("sd_man", sd_man)):
+        if not (math.isfinite(sd) and sd >= 0):
+            raise ScoreError(f"{name}={sd}; give a standard deviation, such as from image_spread")
 
 
 def _quantiles(power: float, level: float) -> float:

@@ -9,7 +9,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import Bools, Floats, Ints, ScoreError, all_groups, codes, factor, matrix, one_of, same_length
+from ._check import (
+    Bools,
+    Floats,
+    Ints,
+    ScoreError,
+    all_groups,
+    codes,
+    confident,
+    factor,
+    matrix,
+    one_of,
+    same_length,
+    seeded,
+    whole,
+)
 from .bootstrap import bootstrap_weights, interval
 
 REFERENCES = ("feminine", "masculine")
@@ -112,6 +126,9 @@ def resolution_bias(
     """
     one_of(candidates, "candidates", CANDIDATES)
     one_of(ties, "ties", TIES)
+    confident(confidence)
+    whole(n_resamples, "n_resamples")
+    seeded(seed)
     scores = matrix(predictions, "predictions")
     if scores.shape[1] not in (2, 3):
         raise ScoreError(f"predictions: rows of {scores.shape[1]} scores; give [his, her, their] or [his, her]")

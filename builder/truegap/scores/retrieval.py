@@ -7,17 +7,18 @@ after Geyik et al. 2019.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._check import GENDERS, Bools, Floats, Ints, all_groups, codes, matrix, one_of, same_length
+from ._check import GENDERS, Bools, Floats, Ints, all_groups, codes, matrix, one_of, same_length, seeded, whole
 from ._ranking import DivergenceTable, check_draws, check_k, rank
 from ._resample import resampled_counts
-from ._top import EMPTY, TopCounts, expected_max_skew
+from ._top import EMPTY, TopCounts
 from .bootstrap import interval
+from .chance import expected_max_skew, expected_ndkl, expected_skew
 
 TARGETS = ("uniform", "dataset")
 QUERIES = 8
@@ -30,10 +31,11 @@ class RetrievalScore:
 
     Attributes:
         metric: `bias@k`, `max_skew@k`, `skew_<group>@k` or `ndkl`.
-        value: Mean over queries and draws.
+        value: Mean over queries and draws; minus infinity for a skew with `empty="neg_inf"` where a group is absent.
         sd: Sample standard deviation (ddof 1) over queries of their means over draws; None for one query.
         sd_draws: The same over draws of their means over queries; None for one draw.
-        null: Expectation under a random ranking, where it is known and not 0: of `max_skew@k`.
+        null: Expectation under a random ranking (`chance`), what a model that knows nothing of gender gets; None where
+            it is 0, as for Bias@k on balanced images, or minus infinity.
         ci_low: Lower end of the bootstrap interval of `value`; None without resamples.
         ci_high: Upper end.
         ties: Queries for which, in some draw, images of equal similarity stand on both sides of the cut.
@@ -59,6 +61,7 @@ class RetrievalScores:
             lower is better.
         tied: `(draws, queries, k)` whether images of equal similarity stand on both sides of the cut.
         null: `(draws, k)` exact expectation of MaxSkew@k under a random ranking.
+        ranked: `(draws, groups)` images of every group that are ranked.
         resampled: The counts on bootstrap resamples, `(resamples, draws, queries, k, groups)`, or None.
         options: Every convention and its value.
         counts: Queries, draws, and images of every group.
@@ -68,9 +71,11 @@ class RetrievalScores:
     divergence: Floats
     tied: Bools
     null: Floats
+    ranked: Ints
     resampled: TopCounts | None
     options: Mapping[str, Any]
     counts: Mapping[str, int]
+    _by_draw: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -84,6 +89,41 @@ class RetrievalScores:
             ScoreError: The score is not one of `metrics`.
         """
         return self.divergence if metric == "ndkl" else self.top.values(metric)
+
+    def expected(self, metric: str) -> float | None:
+        """Expectation of one score under a random ranking, mean over draws; None where it is minus infinity.
+
+        Raises:
+            ScoreError: The score is not one of `metrics`.
+        """
+        if metric not in self.metrics:
+            self.values(metric)  # says which there are
+        kind, _, k = metric.partition("@")
+        if kind == "max_skew":
+            return float(self.null[:, self.top.k.index(int(k))].mean())
+        if kind == "bias":
+            return float(((self.ranked[:, 1] - self.ranked[:, 0]) / self.ranked.sum(axis=1)).mean())
+        draws = zip(self.ranked.tolist(), self.top.target.tolist(), strict=True)
+        if kind == "ndkl":
+            found = [expected_ndkl(sizes, target) for sizes, target in draws]
+        else:
+            group = self.top.groups.index(kind.removeprefix("skew_"))
+            found = [expected_skew(sizes, int(k), target, self.top.empty)[group] for sizes, target in draws]
+        mean = float(np.mean(found))
+        return mean if np.isfinite(mean) else None
+
+    def resampled_by_draw(self, metric: str) -> Floats | None:
+        """`(resamples, draws)` mean over queries of one score on every resample; None where it was not resampled.
+
+        Raises:
+            ScoreError: The score is not one of `metrics`.
+        """
+        if self.resampled is None or metric == "ndkl":
+            return None
+        if metric not in self._by_draw:
+            # Many comparisons ask for the same few means of many counts.
+            self._by_draw[metric] = self.resampled.values(metric).mean(axis=2)
+        return self._by_draw[metric]
 
     def select(self, queries: Sequence[int]) -> RetrievalScores:
         """The same for some of the queries, such as one prompt set."""
@@ -101,8 +141,9 @@ class RetrievalScores:
         """Every score with its spread, its null and its interval.
 
         Intervals are percentiles of the resampled means. MaxSkew is a maximum, which noise inflates in a resample as it
-        does in the data; its resamples are moved so that their mean is the observed value. What it means is its
-        excess over `null`, whose interval is the one given less `null`.
+        does in the data: the lower end is of the resamples moved so that their mean is the observed value, which holds
+        the null where there is no bias; the upper end is not moved, since beside a bias they vary less than the score
+        does. What it means is its excess over `null`, whose interval is the one given less `null`.
 
         Args:
             confidence: Nominal coverage of the intervals.
@@ -112,18 +153,17 @@ class RetrievalScores:
     def _score(self, metric: str, confidence: float) -> RetrievalScore:
         values = self.values(metric)
         low = high = None
-        if self.resampled is not None and metric != "ndkl":
-            low, high = _interval(
-                self.resampled.values(metric).mean(axis=(1, 2)), float(values.mean()), metric, confidence
-            )
-        kind, _, k = metric.partition("@")
+        resampled = self.resampled_by_draw(metric)
+        if resampled is not None:
+            low, high = _interval(resampled.mean(axis=1), float(values.mean()), metric, confidence)
+        k = metric.partition("@")[2]
         place = self.top.k.index(int(k)) if k else None
         return RetrievalScore(
             metric=metric,
             value=float(values.mean()),
             sd=spread(values.mean(axis=0)),
             sd_draws=spread(values.mean(axis=1)),
-            null=float(self.null[:, place].mean()) if kind == "max_skew" else None,
+            null=self.expected(metric) or None,
             ci_low=low,
             ci_high=high,
             ties=None if place is None else int(self.tied[..., place].any(axis=0).sum()),
@@ -133,9 +173,11 @@ class RetrievalScores:
 def _interval(resampled: Floats, value: float, metric: str, confidence: float) -> tuple[float | None, float | None]:
     if not np.isfinite(resampled).all():
         return None, None
+    low, high = interval(resampled, value, confidence=confidence)
     if metric.startswith("max_skew"):
-        resampled = resampled + (value - resampled.mean())
-    return interval(resampled, value, confidence=confidence)
+        shift = value - float(resampled.mean())
+        return low + shift, max(high + shift, high)
+    return low, high
 
 
 def spread(values: Floats) -> float | None:
@@ -188,6 +230,8 @@ def retrieval_scores(
     """
     one_of(target, "target", TARGETS)
     one_of(empty, "empty", EMPTY)
+    whole(n_resamples, "n_resamples")
+    seeded(seed)
     table = matrix(similarities, "similarities")
     same_length(table.shape[1], genders, "genders", "a row of similarities")
     group = codes(genders, "genders", groups)
@@ -216,6 +260,7 @@ def retrieval_scores(
         divergence=divergence,
         tied=tied,
         null=_null(drawn, cuts, shares, empty),
+        ranked=drawn,
         resampled=resampled,
         options={
             "k": list(cuts),
@@ -246,15 +291,15 @@ def _draw(
     for start in range(0, len(order), QUERIES):
         rows = slice(start, start + QUERIES)
         ranked = order[rows]
-        states = state[ranked]
+        states = state.take(ranked)
         kept = np.flatnonzero(states < outside)
         labels = states.ravel().take(kept).reshape(len(ranked), -1)
         cumulative = [np.cumsum(labels == code, axis=1, dtype=np.int64) for code in range(1, len(share))]
         cumulative.insert(0, places - sum(cumulative))
         counts[rows] = np.stack([each[:, last] for each in cumulative], axis=-1)
         divergence[rows] = ndkl(cumulative)
-        images = ranked.ravel()[kept].reshape(labels.shape)
-        values = [np.take_along_axis(table[rows], images[:, cut], axis=1) for cut in (last, after)]
+        at_cuts = (kept.reshape(labels.shape)[:, cut] for cut in (last, after))
+        values = [np.take_along_axis(table[rows], ranked.ravel()[each], axis=1) for each in at_cuts]
         tied[rows] = values[0] == values[1]
     tied[:, last == len(draw) - 1] = False
     return counts, tied, divergence

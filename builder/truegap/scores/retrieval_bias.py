@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import ScoreError, codes, matrix, same_length
+from ._check import ScoreError, codes, confident, matrix, same_length, seeded, whole
 from ._ranking import check_k
-from .draws import balanced_draws
+from .draws import LARGEST, balanced_draws
 from .retrieval import RetrievalScores, retrieval_scores, spread
 
 Query = dict[str, float | None]
-PER_CUT = ("bias", "max_skew", "max_skew_null", "skew_woman", "skew_man", "ties")
+KINDS = ("bias", "max_skew", "skew_woman", "skew_man")
+PER_CUT = (*KINDS, *(f"{kind}_null" for kind in KINDS), "ties")
+INFINITE = 'minus infinity: a query has nobody of a gender in its top k; use empty="clip"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +25,23 @@ class RetrievalBias:
     """Every retrieval score as a plain mapping.
 
     Attributes:
-        scores: Means over queries: `bias@k`, `max_skew@k`, `max_skew_null@k`, `skew_woman@k`, `skew_man@k`, `ndkl`;
-            with `_sd` the sample standard deviation over queries (ddof 1); `ties@k` counts the queries with equal
-            similarities on both sides of the cut. None where no query has a value, or fewer than two for a deviation.
+        scores: Means over queries: `bias@k` in [-1, 1], positive where men are found first; `max_skew@k`, at least 0,
+            lower is better; `skew_woman@k` and `skew_man@k`, 0 is best; `ndkl`, at least 0, lower is better. With
+            `_null`, as in `max_skew_null@k`, the expectation under a random ranking; with `_sd` the sample standard
+            deviation over queries (ddof 1). `ties@k` counts the queries with equal similarities on both sides of the
+            cut. None where no query has a value, where it is minus infinity (see `reasons`), or where fewer than two
+            queries have a deviation.
+        reasons: Why a mean is None, by its name.
         ci_low: Lower end of the interval of `bias@k` of the first k; None where images are not shared by the queries.
         ci_high: Upper end.
-        per_query: The same scores of every query (mean over draws); None where its k is above its number of images.
+        per_query: The same scores of every query (mean over draws); None where its k is above its number of images, or
+            the value is minus infinity.
         options: Every convention and its value.
         counts: Queries, images of each gender, and `null@k`: queries without a value at k.
     """
 
     scores: Mapping[str, float | int | None]
+    reasons: Mapping[str, str]
     ci_low: float | None
     ci_high: float | None
     per_query: tuple[Query, ...]
@@ -54,7 +62,7 @@ def retrieval_bias(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> RetrievalBias:
-    """Skew@k, MaxSkew@k with its null, Bias@k and NDKL, averaged over queries.
+    """Skew@k, MaxSkew@k, Bias@k and NDKL with what chance gives, averaged over queries (Hall et al. 2023).
 
     With one list of genders all queries rank the same images: k above their number is an error, and the interval
     resamples images within gender. With a list per query every query ranks its own images: a query with fewer than k
@@ -66,7 +74,8 @@ def retrieval_bias(
         k: One or more cuts.
         draws: Balanced draws to average over; 0 ranks every candidate.
         target: Desired shares: `uniform` or `dataset`.
-        empty: Skew of a gender without an image in the top k: `clip` or `neg_inf`.
+        empty: Skew of a gender without an image in the top k: `clip` (as if it had one) or `neg_inf` (then a mean over
+            such a query is None, with its reason).
         ids: Ids of the candidates, which make the draws independent of their order; only with one list of genders.
         confidence: Nominal coverage of the interval.
         n_resamples: Bootstrap resamples; 0 for no interval.
@@ -76,13 +85,20 @@ def retrieval_bias(
         A `RetrievalBias`.
 
     Raises:
-        ScoreError: Ragged or NaN similarities, an unknown label, a query without one gender, k above the candidates.
+        ScoreError: Ragged or NaN similarities, an unknown label, a query without one gender, k above the candidates, or
+            a number of draws or resamples that is negative or absurd.
 
     >>> found = retrieval_bias([[0.9, 0.8, 0.3, 0.1]], genders=["man", "man", "woman", "woman"], k=2)
     >>> found.scores["bias@2"], round(found.scores["max_skew@2"], 3), found.scores["ties@2"]
     (1.0, 0.693, 0)
     """
     cuts = check_k(k)
+    whole(draws, "draws", most=LARGEST)
+    whole(n_resamples, "n_resamples")
+    seeded(seed)
+    confident(confidence)
+    if not hasattr(genders, "__len__"):
+        raise ScoreError("genders: none given; give the label of every candidate, one list for all or one per query")
     options = {
         "k": list(cuts),
         "draws": draws,
@@ -97,13 +113,14 @@ def retrieval_bias(
             raise ScoreError("ids: only with one list of genders for all queries; leave them out")
         return _own_images(predictions, genders, cuts, draws, target, empty, seed, options)
     drawn = balanced_draws(genders, draws=draws, seed=seed, ids=ids) if draws else None
+    table = matrix(predictions, "predictions")
     found = retrieval_scores(
-        predictions, genders, k=cuts, draws=drawn, target=target, empty=empty, n_resamples=n_resamples, seed=seed
+        table, genders, k=cuts, draws=drawn, target=target, empty=empty, n_resamples=n_resamples, seed=seed
     )
     main = next(score for score in found.summary(confidence=confidence) if score.metric == f"bias@{cuts[0]}")
     queries = tuple(_query(found, place) for place in range(found.counts["queries"]))
     counts = {**found.counts, **{f"null@{cut}": 0 for cut in cuts}}
-    return RetrievalBias(_mean(queries, cuts), main.ci_low, main.ci_high, queries, options, counts)
+    return _result(queries, cuts, options, counts, main.ci_low, main.ci_high)
 
 
 def _own_images(
@@ -120,6 +137,7 @@ def _own_images(
     queries: list[Query] = []
     counts = {"queries": len(predictions), "draws": max(draws, 1), "images_woman": 0, "images_man": 0}
     counts |= {f"null@{cut}": 0 for cut in cuts}
+    names = [*(f"{kind}@{cut}" for cut in cuts for kind in PER_CUT), "ndkl", "ndkl_null"]
     for place, (row, labels) in enumerate(zip(predictions, genders, strict=True)):
         try:
             table = matrix([row], "predictions")
@@ -132,9 +150,7 @@ def _own_images(
         except ScoreError as error:
             raise ScoreError(f"query {place}: {error}") from None
         each = _query(found, 0)
-        queries.append(
-            {name: each.get(name) for name in [f"{kind}@{cut}" for cut in cuts for kind in PER_CUT] + ["ndkl"]}
-        )
+        queries.append({name: each.get(name) for name in names})
         counts["images_woman"] += found.counts["images_woman"]
         counts["images_man"] += found.counts["images_man"]
         for cut in cuts:
@@ -142,22 +158,42 @@ def _own_images(
     for cut in cuts:
         if queries and counts[f"null@{cut}"] == len(queries):
             raise ScoreError(f"k={cut} is above the number of images of every query; use a smaller k")
-    return RetrievalBias(_mean(queries, cuts), None, None, tuple(queries), options, counts)
+    return _result(queries, cuts, options, counts)
 
 
 def _query(found: RetrievalScores, place: int) -> Query:
     values: Query = {metric: float(found.values(metric)[:, place].mean()) for metric in found.metrics}
-    for number, cut in enumerate(found.top.k):
-        values[f"max_skew_null@{cut}"] = float(found.null[:, number].mean())
-        values[f"ties@{cut}"] = int(found.tied[:, place, number].any())
+    for metric in found.metrics:
+        kind, at, cut = metric.partition("@")
+        values[f"{kind}_null{at}{cut}"] = found.expected(metric)
+    for number, each in enumerate(found.top.k):
+        values[f"ties@{each}"] = int(found.tied[:, place, number].any())
     return values
 
 
-def _mean(queries: Sequence[Query], cuts: Sequence[int]) -> dict[str, float | int | None]:
+def _result(
+    queries: Sequence[Query],
+    cuts: Sequence[int],
+    options: Mapping[str, Any],
+    counts: Mapping[str, int],
+    low: float | None = None,
+    high: float | None = None,
+) -> RetrievalBias:
+    """Means over queries; what is infinite becomes None, which JSON knows."""
     means: dict[str, float | int | None] = {}
+    reasons = {}
     for name in [name for name in queries[0] if not name.startswith("ties@")]:
         known = np.array([value for query in queries if (value := query[name]) is not None])
-        means[name] = float(known.mean()) if len(known) else None
-        if not name.startswith("max_skew_null"):
+        infinite = len(known) > 0 and not np.isfinite(known).all()
+        means[name] = float(known.mean()) if len(known) and not infinite else None
+        if infinite:
+            reasons[name] = INFINITE
+        if "_null" not in name:
             means[f"{name}_sd"] = spread(known)
-    return means | {f"ties@{cut}": int(sum(query[f"ties@{cut}"] or 0 for query in queries)) for cut in cuts}
+    means |= {f"ties@{cut}": int(sum(query[f"ties@{cut}"] or 0 for query in queries)) for cut in cuts}
+    finite = tuple({name: _finite(value) for name, value in query.items()} for query in queries)
+    return RetrievalBias(means, reasons, low, high, finite, options, counts)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is None or np.isfinite(value) else None

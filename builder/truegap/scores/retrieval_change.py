@@ -82,13 +82,22 @@ def retrieval_changes(
     >>> change.delta, change.signed_change
     (100.0, -1.0)
     """
+    check_paired(original, perturbed)
+    names = original.metrics if metrics is None else metrics
+    return tuple(_change(original, perturbed, name, aggregate, threshold, confidence) for name in names)
+
+
+def check_paired(original: RetrievalScores, perturbed: RetrievalScores) -> None:
+    """Whether two sets of scores can be compared in pairs.
+
+    Raises:
+        ScoreError: The two were not measured in the same way.
+    """
     if original.options != perturbed.options or original.counts != perturbed.counts:
         raise ScoreError(
             f"original ({dict(original.counts)}, {dict(original.options)}) and perturbed ({dict(perturbed.counts)}, "
             f"{dict(perturbed.options)}) differ; score both on the same images with the same options"
         )
-    names = original.metrics if metrics is None else metrics
-    return tuple(_change(original, perturbed, name, aggregate, threshold, confidence) for name in names)
 
 
 def _change(
@@ -104,15 +113,14 @@ def _change(
         return _infinite(metric, float(before.mean()), float(after.mean()))
     found = feature_sensitivity(before, after, aggregate=aggregate, threshold=threshold)
     low = high = delta_low = delta_high = None
-    if original.resampled is not None and perturbed.resampled is not None and metric != "ndkl":
-        befores = original.resampled.values(metric).mean(axis=2)
-        afters = perturbed.resampled.values(metric).mean(axis=2)
+    befores, afters = original.resampled_by_draw(metric), perturbed.resampled_by_draw(metric)
+    if befores is not None and afters is not None:
         signed = (afters - befores).mean(axis=1)
-        if metric.startswith("max_skew"):
-            # Noise inflates a maximum, the more the less bias there is: not equally on the two sides.
-            signed = signed + (found.signed_change - signed.mean())
         if np.isfinite(signed).all():
-            low, high = interval(signed, found.signed_change, confidence=confidence)
+            # The mean of the resamples is a smoother estimate than the change itself (the cut falls elsewhere in each),
+            # and noise shifts it where the score is a maximum: percentiles around it hold the truth nearly always.
+            moved = signed + (found.signed_change - signed.mean())
+            low, high = interval(moved, found.signed_change, confidence=confidence)
         if low is not None and high is not None and found.delta is not None:
             kept = [place for place, ratio in enumerate(found.per_row) if ratio is not None]
             ratios = draw_ratios(befores[:, kept], afters[:, kept], aggregate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,8 +94,8 @@ def feature_sensitivity(
     perturbed = vector(predictions, "predictions")
     same_length(len(original), perturbed, "predictions", "references")
     limit = 0.0 if threshold is None else float(threshold)
-    if limit < 0:
-        raise ScoreError(f"threshold={threshold} is negative; use None for no threshold")
+    if not (math.isfinite(limit) and limit >= 0):
+        raise ScoreError(f"threshold={threshold} is negative or not finite; use None for no threshold")
 
     small = (np.abs(original) < limit) | (original == 0)
     excluded = tuple(
@@ -147,9 +148,56 @@ def composite(bias: float, delta: float, *, alpha: float = 0.01) -> float:
         alpha: Weight of one percent, chosen by the user.
 
     Returns:
-        At least `bias` for a non-negative alpha; lower is better.
+        At least `bias`; lower is better.
 
-    >>> composite(0.2, 50.0)
-    0.30000000000000004
+    Raises:
+        ScoreError: One of them is negative or not finite.
+
+    >>> composite(0.25, 100.0)
+    0.5
     """
+    for name, value in (("bias", bias), ("delta", delta), ("alpha", alpha)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ScoreError(f"{name}={value}; give the absolute bias, a delta in percent, and a weight of at least 0")
     return bias * (1 + alpha * delta)
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase:
+    """The largest absolute score over perturbations.
+
+    Attributes:
+        value: The largest |score|, at least that of the original; lower is better.
+        config: Where it is: `original`, or a perturbation.
+        increase: `value` less |original|, at least 0: how much a perturbation can add.
+    """
+
+    value: float
+    config: str
+    increase: float
+
+
+def worst_case(original: float, perturbed: Mapping[str, float]) -> WorstCase:
+    """The worst a score gets on images that differ in nothing that should matter, the original among them.
+
+    It is a maximum, which noise makes larger the more perturbations there are: compare models on the same ones.
+
+    Args:
+        original: Score on the original images.
+        perturbed: Score by perturbation.
+
+    Returns:
+        A `WorstCase`; of equal scores the first, the original before all others.
+
+    Raises:
+        ScoreError: A score is not a finite number.
+
+    >>> worst_case(-0.2, {"color-weak": 0.1, "background-strong": 0.5})
+    WorstCase(value=0.5, config='background-strong', increase=0.3)
+    """
+    scores = {"original": original} | {name: value for name, value in perturbed.items() if name != "original"}
+    for name, value in scores.items():
+        if not math.isfinite(value):
+            raise ScoreError(f"perturbed: {name} is {value}; leave out what has no score")
+    config = max(scores, key=lambda name: abs(scores[name]))
+    return WorstCase(abs(scores[config]), config, abs(scores[config]) - abs(original))

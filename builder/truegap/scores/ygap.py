@@ -9,8 +9,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._check import GENDERS, Floats, Ints, ScoreError, all_groups, codes, factor, same_length, vector
-from .bootstrap import bootstrap_weights, interval
+from ._check import (
+    GENDERS,
+    Floats,
+    Ints,
+    ScoreError,
+    all_groups,
+    codes,
+    confident,
+    factor,
+    one_of,
+    same_length,
+    seeded,
+    vector,
+    whole,
+)
+from .bootstrap import METHODS, bootstrap_weights, cluster_strata, interval
 from .permutation import p_value, permuted_labels
 
 
@@ -44,9 +58,10 @@ class YGap:
         abs_ygap: Its absolute value, in [0, 1]; lower is better.
         mean_abs_ygap: Mean of the questions' absolute gaps, in [0, 1]: opposite gaps do not cancel in it, and noise
             alone keeps it above 0.
-        ci_low: Lower end of the interval of `ygap`; None where the images are not known or a gender has only one.
+        ci_low: Lower end of the interval of `ygap`; None where the images are not known, or a gender has only one of
+            them (or clusters of one kind of genders are only one).
         ci_high: Upper end.
-        p_value: Of `ygap` = 0, from relabelling whole images; None where the images are not known.
+        p_value: Of `ygap` = 0, from relabelling whole images; None where the images are not known, or clusters are.
         per_question: Every question's gap, in order of first appearance.
         per_stratum: Mean gap and mean absolute gap of every value of every stratum, such as
             `{"topic": {"skill": {"ygap": .., "mean_abs_ygap": ..}}}`.
@@ -72,6 +87,7 @@ def ygap(
     *,
     images: Sequence[Any] | npt.NDArray[Any] | None = None,
     questions: Sequence[Any] | npt.NDArray[Any] | None = None,
+    clusters: Sequence[Any] | npt.NDArray[Any] | None = None,
     strata: Mapping[str, Mapping[str, str]] | None = None,
     confidence: float = 0.95,
     n_resamples: int = 1000,
@@ -90,6 +106,9 @@ def ygap(
         genders: `(rows,)` `woman` or `man`, or their codes 0 and 1.
         images: `(rows,)` id of the image of each row; without it there is neither interval nor p-value.
         questions: `(rows,)` id of the question of each row; without it all rows are one question.
+        clusters: `(rows,)` what each row's image belongs to, such as its photographer or source page; whole clusters
+            are then resampled, among those that show the same genders. There is no p-value: relabelling image by
+            image would take the images of a cluster for independent.
         strata: Names of groupings of the questions, such as `{"topic": {"brave": "personality"}}`; a question that a
             grouping does not name is left out of that grouping.
         confidence: Nominal coverage of the interval.
@@ -103,12 +122,17 @@ def ygap(
 
     Raises:
         ScoreError: A probability is NaN or outside [0, 1], a label is unknown, columns are not aligned, a question
-            has no woman or no man, or one image has two genders.
+            has no woman or no man, one image has two genders or clusters, or an option is unknown.
 
     >>> result = ygap([0.9, 0.7, 0.4, 0.2], ["man", "man", "woman", "woman"])
     >>> round(result.ygap, 3), result.ci_low is None
     (0.5, True)
     """
+    one_of(method, "method", METHODS)
+    confident(confidence)
+    seeded(seed)
+    whole(n_resamples, "n_resamples")
+    whole(n_permutations, "n_permutations")
     scores = vector(predictions, "predictions", 0.0, 1.0)
     same_length(len(scores), genders, "genders")
     gender = codes(genders, "genders")
@@ -124,17 +148,21 @@ def ygap(
     low = high = probability = None
     counts = {"rows": len(scores), "questions": len(names)}
     counts |= {f"answers_{name}": int(np.sum(gender == code)) for code, name in enumerate(GENDERS)}
+    if clusters is not None and (images is None or method == "bca"):
+        raise ScoreError('clusters: they need images, and method="percentile"; give those, or leave clusters out')
     if images is not None:
-        table = _by_image(scores, gender, asked, images)
+        table = _by_image(scores, gender, asked, images, clusters)
         labels = table.labels
         counts |= {f"images_{name}": int(np.sum(labels == code)) for code, name in enumerate(GENDERS)}
+        if table.clusters is not None:
+            counts["clusters"] = int(table.clusters.max()) + 1
         # One image resamples to itself: an interval from it would claim to be sure.
-        if n_resamples and np.bincount(labels, minlength=2).min() > 1:
+        if n_resamples and np.bincount(table.strata).min() > 1:
             resampled = _resampled(table, n_resamples, seed)
             left_out = _jackknife(table) if method == "bca" else None
             known = resampled[np.isfinite(resampled)]
             low, high = interval(known, observed, confidence=confidence, method=method, jackknife=left_out)
-        if n_permutations:
+        if n_permutations and clusters is None:
             probability = _test(table, observed, n_permutations, seed)
     return YGap(
         ygap=observed,
@@ -184,6 +212,14 @@ class _Table:
     sums: Floats
     answers: Floats | None
     labels: Ints
+    clusters: Ints | None = None
+
+    @property
+    def strata(self) -> Ints:
+        """Among which images (or clusters) each is drawn."""
+        if self.clusters is None:
+            return self.labels
+        return cluster_strata(self.labels, self.clusters, int(self.clusters.max()) + 1)
 
     def gap(self, men: Floats, women: Floats) -> Floats:
         """YGap for every row of weights; NaN where they hold no answer to a question."""
@@ -195,7 +231,13 @@ class _Table:
         return np.asarray(gaps.mean(axis=1))
 
 
-def _by_image(scores: Floats, gender: Ints, asked: Ints, images: Sequence[Any] | npt.NDArray[Any]) -> _Table:
+def _by_image(
+    scores: Floats,
+    gender: Ints,
+    asked: Ints,
+    images: Sequence[Any] | npt.NDArray[Any],
+    clusters: Sequence[Any] | npt.NDArray[Any] | None = None,
+) -> _Table:
     same_length(len(scores), images, "images")
     shown, ids = factor(images, "images")
     names, place = np.unique(ids, return_inverse=True)
@@ -212,13 +254,32 @@ def _by_image(scores: Floats, gender: Ints, asked: Ints, images: Sequence[Any] |
     size = len(names) * questions
     sums = np.asarray(np.bincount(cell, weights=scores, minlength=size), dtype=np.float64).reshape(shape)
     answers = np.asarray(np.bincount(cell, minlength=size), dtype=np.float64).reshape(shape)
-    return _Table(sums, None if bool((answers == 1).all()) else answers, labels)
+    of = None if clusters is None else _cluster_of(clusters, shown, names)
+    return _Table(sums, None if bool((answers == 1).all()) else answers, labels, of)
+
+
+def _cluster_of(clusters: Sequence[Any] | npt.NDArray[Any], shown: Ints, names: npt.NDArray[Any]) -> Ints:
+    """Each image's cluster, in the order of the clusters' ids."""
+    same_length(len(shown), clusters, "clusters")
+    found, ids = factor(clusters, "clusters")
+    _, place = np.unique(ids, return_inverse=True)
+    found = place[found]
+    of = np.empty(len(names), dtype=np.int64)
+    of[shown] = found
+    wrong = np.flatnonzero(of[shown] != found)
+    if len(wrong):
+        row = int(wrong[0])
+        raise ScoreError(f"clusters: row {row}: image {str(names[shown[row]])!r} is in two of them; give it one")
+    return of
 
 
 def _resampled(table: _Table, n_resamples: int, seed: int) -> Floats:
     man = table.labels.astype(np.float64)
-    chunks = bootstrap_weights(table.labels, n_resamples=n_resamples, seed=seed)
-    return np.concatenate([table.gap(weights * man, weights * (1 - man)) for weights in chunks])
+    gaps = []
+    for drawn in bootstrap_weights(table.strata, n_resamples=n_resamples, seed=seed):
+        weights = drawn if table.clusters is None else drawn[:, table.clusters]
+        gaps.append(table.gap(weights * man, weights * (1 - man)))
+    return np.concatenate(gaps)
 
 
 def resampled_ygap(
@@ -227,6 +288,7 @@ def resampled_ygap(
     *,
     images: Sequence[Any] | npt.NDArray[Any],
     questions: Sequence[Any] | npt.NDArray[Any] | None = None,
+    clusters: Sequence[Any] | npt.NDArray[Any] | None = None,
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> Floats:
@@ -237,6 +299,7 @@ def resampled_ygap(
         genders: As in `ygap`.
         images: As in `ygap`. Two calls with the same ids, genders and seed resample the same images, in any row order.
         questions: As in `ygap`.
+        clusters: As in `ygap`.
         n_resamples: How many.
         seed: Of the resamples.
 
@@ -258,7 +321,7 @@ def resampled_ygap(
     if questions is not None:
         same_length(len(scores), questions, "questions")
         asked, _ = factor(questions, "questions")
-    return _resampled(_by_image(scores, gender, asked, images), n_resamples, seed)
+    return _resampled(_by_image(scores, gender, asked, images, clusters), n_resamples, seed)
 
 
 def _jackknife(table: _Table) -> Floats:
