@@ -22,6 +22,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+PATIENCE = 300_000
+"""Milliseconds that a browser may take for a step: machines that run tests are busy, and only a hang takes longer."""
 
 
 def executable() -> str | None:
@@ -37,6 +39,6 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium found: run tests/setup_browser.sh or set TRUEGAP_CHROMIUM")
     with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=path, args=list(FLAGS))
+        launched = started.chromium.launch(executable_path=path, args=list(FLAGS), timeout=PATIENCE)
         yield launched
         launched.close()

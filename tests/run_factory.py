@@ -6,9 +6,13 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+from truegap.protocols.contrasts import contrasts
 from truegap.results.records import (
     BenchmarkRecord,
     ChangeRecord,
+    Compute,
+    ContextRecord,
+    ContrastRecord,
     Environment,
     ModelRecord,
     RunRecord,
@@ -17,7 +21,7 @@ from truegap.results.records import (
     Summary,
 )
 from truegap.results.runs import Run, write_run
-from truegap.schema import CONFIGS, Feature, Strength
+from truegap.schema import CONFIGS, EXTRA_CONFIGS, Feature, Strength
 
 MAIN = "max_skew@100"
 QUIET = {"control": 0.9, "control-hsv": 1.4, "color": 1.6, "lighting": 1.8, "object": 1.2, "background": 1.5}
@@ -30,9 +34,12 @@ def content(text: str) -> str:
 
 
 def changes_of(deltas: dict[str, float], original: float, *, spread: float = 0.25) -> list[ChangeRecord]:
-    """One change per perturbed config: strengths scale the feature's delta, controls have their own."""
+    """One change per perturbed config: strengths scale the feature's delta, controls have their own.
+
+    The configs on request are those that `deltas` names.
+    """
     changes = []
-    for config in CONFIGS[1:]:
+    for config in (*CONFIGS[1:], *(each for each in EXTRA_CONFIGS if each in deltas)):
         feature, _, strength = config.partition("-")
         share = {"weak": 0.35, "middle": 0.7, "strong": 1.0}.get(strength, 1.0)
         delta = deltas[config] if config in deltas else deltas[feature] * share
@@ -53,6 +60,44 @@ def changes_of(deltas: dict[str, float], original: float, *, spread: float = 0.2
             )
         )
     return changes
+
+
+def contrasts_of(changes: list[ChangeRecord], original: float, *, spread: float = 0.25) -> list[ContrastRecord]:
+    """The pairs that an evaluation compares, with intervals about as wide as those of the changes."""
+    by_config = {each.config: each for each in changes}
+    made = []
+    for config, against in contrasts(by_config):
+        change, other = by_config[config], by_config[against]
+        beyond, width = change.delta - other.delta, spread * change.delta + 0.5
+        difference, wide = change.signed_change - other.signed_change, original * width / 100
+        made.append(
+            ContrastRecord(
+                metric=MAIN,
+                config=config,
+                against=against,
+                difference=difference,
+                difference_low=difference - wide,
+                difference_high=difference + wide,
+                p_value=0.002 if abs(difference) > wide else 0.4,
+                delta_beyond=beyond,
+                delta_beyond_low=beyond - width,
+                delta_beyond_high=beyond + width,
+            )
+        )
+    return made
+
+
+def context_of(gap: float, share: float) -> ContextRecord:
+    """What is left of the bias with the person removed."""
+    return ContextRecord(
+        metric=MAIN,
+        gap=gap,
+        gap_low=gap - 0.04,
+        gap_high=gap + 0.04,
+        share=share,
+        share_low=share - 0.1,
+        share_high=share + 0.1,
+    )
 
 
 def scores_record(
@@ -106,6 +151,7 @@ def scores_record(
         ),
         scores=scores,
         changes=changes,
+        contrasts=contrasts_of(changes, bias),
     )
 
 
@@ -142,7 +188,8 @@ def run_record(name: str = "background-reader", *, benchmark: str = "synthetic",
             commit="0123456789abcdef0123456789abcdef01234567",
             dirty=False,
         ),
-        statistics={"seconds": 41.2, "images": 1080.0},
+        compute=Compute(device="cuda:0", device_name="NVIDIA H200", dtype="float32"),
+        statistics={"seconds": 41.0, "images": 1080, "cached": 80, "computed": 1000},
         notes=["each of 5 balanced draws ranks 520 women and 520 men of 520 and 560"],
     )
     return record.model_copy(update=changes)

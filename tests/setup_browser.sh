@@ -13,9 +13,11 @@ if [ "$(id -u 2>/dev/null)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
-if apt-get update -qq >/dev/null 2>&1 && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; then
+# Quiet where all goes well; where it does not, what apt-get said is what helps.
+if said=$(apt-get update -qq 2>&1 && apt-get install -y -qq --no-install-recommends chromium 2>&1); then
     echo "installed chromium for the browser tests"
 else
-    echo "browser tests will skip: apt-get could not install chromium"
+    echo "$said"
+    echo "browser tests will skip: apt-get could not install chromium (see above)"
 fi
 exit 0

@@ -16,7 +16,7 @@ TRUEGAP = [sys.executable, "-c", "from truegap.cli import main; main()"]
 
 
 def truegap(*arguments: object) -> str:
-    done = subprocess.run([*TRUEGAP, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([*TRUEGAP, *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -32,7 +32,7 @@ def test_twenty_writers_at_once_lose_nothing(tmp_path):
     for each in writers:
         each.start()
     for each in writers:
-        each.join(60)
+        each.join(600)
     assert [each.exitcode for each in writers] == [0] * 20
     assert sum(added.get() for _ in writers) == 1
     names = {f"model-{number}" for number in range(20)} | {"everybody's"}

@@ -246,3 +246,17 @@ def test_long_texts_are_cut_at_the_models_context(tiny):
 
     np.testing.assert_allclose(features[0], features[1], atol=BATCH_TOLERANCE)
     assert not np.allclose(features[0], features[2], atol=1e-3)
+
+
+def test_loading_prints_nothing_and_leaves_the_librarys_settings(folder, capfd):
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled
+    from transformers.utils import logging
+
+    logging.enable_progress_bar()  # whatever another test has left
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled(), are_progress_bars_disabled()
+    assert before[1:] == (True, False)
+    load_model(str(folder), device="cpu")
+    with pytest.raises(UserError):
+        load_model(f"transformers:{folder.parent}", device="cpu")
+    assert capfd.readouterr() == ("", "")
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled(), are_progress_bars_disabled()) == before

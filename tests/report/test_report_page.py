@@ -1,5 +1,6 @@
 import pytest
 
+from real_browser import PATIENCE
 from run_factory import HOSTILE, QUIET, make_pictures, make_run
 from truegap.report import write_report
 
@@ -13,6 +14,7 @@ def test_the_page_fits_and_asks_for_nothing(tmp_path, browser, width, scheme):
     make_pictures(runs[0].pictures)
     html, _ = write_report(runs, tmp_path / "out")
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     asked, said, dialogs = [], [], []
     page.on("request", lambda request: asked.append(request.url))

@@ -1,7 +1,9 @@
 """The Space as visitors meet it: a real server, a real browser."""
 
+import contextlib
 import importlib.util
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import urllib.request
 import pytest
 import yaml
 
+from real_browser import PATIENCE
 from run_factory import BACKGROUND_READER, HOSTILE, QUIET, run_record, scores_record
 from truegap.leaderboard import LocalStore, row_of
 from truegap.results.runs import Run
@@ -28,6 +31,14 @@ def submit(store, name, benchmark="synthetic", **scores):
     store.submit(row_of(Run(record, scores_record(record.run_id, **scores), store.folder)))
 
 
+def free_port():
+    """A port below those that the system gives away by itself: nobody takes it before the server does."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError("no free port")
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """The address and store of `truegap leaderboard serve`, run as a user runs it."""
@@ -36,8 +47,7 @@ def served(tmp_path_factory):
     submit(store, "background-reader", deltas=BACKGROUND_READER)
     submit(store, HOSTILE_NAME, bias=0.15)
     submit(store, "elsewhere", "coco-gender")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-c", "from truegap.cli import main; main()", "leaderboard", "serve"]
     environment = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
     server = subprocess.Popen(
@@ -48,9 +58,9 @@ def served(tmp_path_factory):
         text=True,
     )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(240):
+    for _ in range(2400):
         try:
-            urllib.request.urlopen(address, timeout=5).close()
+            urllib.request.urlopen(address, timeout=60).close()
             break
         except OSError:
             assert server.poll() is None, server.stdout.read()
@@ -58,7 +68,7 @@ def served(tmp_path_factory):
     yield address, store
     server.send_signal(signal.SIGINT)
     try:
-        server.wait(20)
+        server.wait(300)
     finally:
         server.kill()
 
@@ -67,13 +77,14 @@ def served(tmp_path_factory):
 def page(served, browser):
     """The leaderboard, opened, with what it asked for, what it said and what popped up."""
     context = browser.new_context(viewport={"width": 1500, "height": 900})
+    context.set_default_timeout(PATIENCE)
     opened = context.new_page()
     opened.asked, opened.said, opened.popped = [], [], []
     opened.on("request", lambda request: opened.asked.append(request.url))
     opened.on("console", lambda message: opened.said.append(message.text) if message.type == "error" else None)
     opened.on("dialog", lambda dialog: (opened.popped.append(dialog.message), dialog.dismiss()))
     opened.goto(served[0])
-    opened.locator("#rows [role=gridcell]").first.wait_for(timeout=30_000)
+    opened.locator("#rows [role=gridcell]").first.wait_for()
     yield opened
     context.close()
 
@@ -124,26 +135,27 @@ def test_search_and_board_narrow_the_rows(page):
 
 def test_a_search_that_finds_nothing_says_so(page):
     page.get_by_label("Search models").fill("no such model")
-    page.get_by_text("0 of 4 rows.").wait_for(timeout=10_000)
+    page.get_by_text("0 of 4 rows.").wait_for()
 
 
 def test_the_about_tab_says_what_the_numbers_mean(page):
     page.get_by_role("tab", name="About").click()
-    page.get_by_text("What they do not mean").wait_for(timeout=10_000)
+    page.get_by_text("What they do not mean").wait_for()
     assert "nothing here has verified them" in page.inner_text("body")
 
 
 def test_a_new_row_is_there_when_the_page_is_opened_again(page, served):
     submit(served[1], "newcomer", "coco-gender", bias=0.2)
     page.reload()
-    page.get_by_text("3 of 5 rows.").wait_for(timeout=30_000)
+    page.get_by_text("3 of 5 rows.").wait_for()
 
 
 def test_it_fits_a_phone(served, browser):
     context = browser.new_context(viewport={"width": 390, "height": 800})
+    context.set_default_timeout(PATIENCE)
     opened = context.new_page()
     opened.goto(served[0])
-    opened.locator("#rows [role=gridcell]").first.wait_for(timeout=30_000)
+    opened.locator("#rows [role=gridcell]").first.wait_for()
     assert opened.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
 

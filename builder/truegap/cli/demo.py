@@ -44,11 +44,13 @@ def demo(
     seed: Annotated[int, typer.Option(help="Another seed, another benchmark.")] = 0,
 ) -> None:
     """See `_HELP`."""
+    from truegap.models.quiet import quiet_transformers
+
     started = time.monotonic()
-    _quiet()
-    benchmark = _benchmark(out / "benchmark", seed)
-    models = _models(out / "models", seed)
-    runs = [_run(name, folder, benchmark, out) for name, folder in models.items()]
+    with quiet_transformers():
+        benchmark = _benchmark(out / "benchmark", seed)
+        models = _models(out / "models", seed)
+        runs = [_run(name, folder, benchmark, out) for name, folder in models.items()]
     _finish(runs, out)
     typer.echo(f"({time.monotonic() - started:.0f} s)")
 
@@ -90,7 +92,7 @@ def _models(folder: Path, seed: int) -> dict[str, Path]:
 
 def _run(name: str, folder: Path, benchmark: Path, out: Path) -> Path:
     from truegap.hub.benchmark import open_benchmark
-    from truegap.models import EmbeddingCache, load_model
+    from truegap.models import EmbeddingCache, load_dual_encoder
     from truegap.protocols.retrieval import Retrieval
     from truegap.protocols.run import run_retrieval
     from truegap.schema import CONFIGS
@@ -99,7 +101,7 @@ def _run(name: str, folder: Path, benchmark: Path, out: Path) -> Path:
     with EmbeddingCache(out / "cache" / "embeddings.sqlite") as cache:
         run, _ = run_retrieval(
             open_benchmark(str(benchmark)),
-            load_model(str(folder), device="cpu"),
+            load_dual_encoder(str(folder), device="cpu"),
             Retrieval(n_resamples=RESAMPLES),
             folder=out / "runs" / name,
             configs=CONFIGS,
@@ -166,11 +168,3 @@ def _background(run: Run) -> Finding:
 
 def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
-
-
-def _quiet() -> None:
-    """Loading bars of libraries would stand between the lines of the demo."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()

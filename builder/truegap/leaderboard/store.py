@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from truegap.errors import UserError
+from truegap.files.atomic import written_aside
 from truegap.leaderboard.row import Row
 from truegap.leaderboard.table import schema, table
-from truegap.results.runs import read_record, write_record, written_aside
+from truegap.results.runs import read_record, write_record
 
 if TYPE_CHECKING:
     import pyarrow as pa

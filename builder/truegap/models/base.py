@@ -12,7 +12,8 @@ from PIL import Image
 
 from truegap.errors import UserError
 from truegap.models._images import ImageLike, as_image
-from truegap.results.records import ModelRecord
+from truegap.models._memory import in_halves
+from truegap.results.records import Compute, ModelRecord
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -32,6 +33,9 @@ class DualEncoder(ABC):
     decoding, preprocessing and forward passes can overlap. Features do not depend on the batch beyond
     `BATCH_TOLERANCE`.
     """
+
+    compute: Compute | None = None
+    """Where it runs and in which numbers, for the run's record; None for what does not run here."""
 
     _image_limit: int | None = None  # largest batch that fitted into memory, once one did not
 
@@ -108,25 +112,7 @@ class DualEncoder(ABC):
         self, forward: Callable[[Sequence[Any]], FloatArray], batch: Sequence[Any], limit: int | None
     ) -> tuple[FloatArray, int | None]:
         """The batch's features, in smaller pieces where the memory asks for it, and the size that fitted."""
-        parts: list[FloatArray] = []
-        done = 0
-        while done < len(batch):
-            piece = batch[done : done + (limit or len(batch))]
-            try:
-                parts.append(forward(piece))
-            except (MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                if len(piece) == 1:
-                    raise UserError(
-                        f"model {self.record().name}: a single input does not fit into memory; "
-                        "use a smaller model or dtype, or another device"
-                    ) from error
-                limit = len(piece) // 2
-            else:
-                done += len(piece)
-                continue
-            self.release_memory()  # only here: the exception, gone by now, kept the batch alive
+        parts, limit = in_halves(forward, batch, limit, model=self.record().name, release=self.release_memory)
         return np.concatenate(parts), limit
 
     def _unit(self, raw: FloatArray, what: str) -> FloatArray:
@@ -141,14 +127,6 @@ class DualEncoder(ABC):
         if not length.all():
             raise UserError(f"model {self.record().name}: features of {what} are all zero; the weights are damaged")
         return np.asarray(raw / length, dtype=np.float32)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on any device (torch's own class is not imported for this)."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    message = str(error).lower()
-    return "out of memory" in message or "can't allocate memory" in message
 
 
 def _starts(length: int, batch_size: int) -> range:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from truegap.perturbations.arguments import Mask, MaskLike, as_mask, as_masks, as_options, as_regions, kind
 from truegap.perturbations.background import RADIUS, blur_background
 from truegap.perturbations.color import hue_shift
 from truegap.perturbations.hsv import Change, Pixels, from_hsv, in_hsv, to_hsv
@@ -23,8 +24,6 @@ from truegap.perturbations.swap import swap_background
 from truegap.schema import PLACEBO, Feature, Perturbation, Region, Strength
 
 ImageT = TypeVar("ImageT", NDArray[np.uint8], Image.Image)
-
-Mask = NDArray[np.bool_]
 
 
 def draw(
@@ -55,10 +54,11 @@ def draw(
         What was drawn.
 
     Raises:
-        ValueError: The feature, the strength or an object id is not usable.
+        TypeError: `objects` or `options` are something else.
+        ValueError: The feature, the strength, a box or an object id is not usable.
     """
     feature, strength = _known(feature, Feature), _known(strength, Strength)
-    options = options or Options()
+    options = as_options(options)
     key = Key(benchmark, image_id, feature, seed)
     drawn = Perturbation(feature, strength, seed, options=options.changed(), benchmark=benchmark)
     match feature:
@@ -67,7 +67,7 @@ def draw(
         case Feature.BACKGROUND:
             return replace(drawn, radius=RADIUS[strength])
         case _:
-            ids = [region.id for region in objects]
+            ids = [region.id for region in as_regions(objects)]
             if len(set(ids)) < len(ids):
                 raise ValueError(f"image {image_id!r}: object ids are not unique: give each object an id of its own")
             return replace(drawn, object_ids=draw_objects(key, strength, ids, options), n_objects=len(ids))
@@ -110,9 +110,9 @@ def redo(
     image: ImageT,
     perturbation: Perturbation,
     *,
-    person_mask: Mask | None = None,
+    person_mask: MaskLike | None = None,
     objects: Sequence[Region] = (),
-    object_masks: Mapping[int, Mask] | None = None,
+    object_masks: Mapping[int, MaskLike] | None = None,
     donor: tuple[Pixels, Mask] | None = None,
 ) -> ImageT:
     """Applies what was drawn.
@@ -120,7 +120,8 @@ def redo(
     Args:
         image: uint8 RGB array (H, W, 3), or a PIL image (converted to RGB).
         perturbation: From `draw`, `perturb` or a row of a built benchmark.
-        person_mask: (H, W), True where a person is. `background` needs it; `object` leaves those pixels as they are.
+        person_mask: (H, W), True where a person is: booleans; uint8 of 0 and 1, or of 0 and 255; or a PIL image of
+            mode `1` or `L`. `background` needs it; `object` leaves those pixels as they are.
         objects: The image's objects; those in `perturbation.object_ids` are blacked out.
         object_masks: Masks (H, W) by object id for `shape="mask"`; an object without one is blacked out by its box.
         donor: RGB array and person mask of the image `perturbation.donor`; `background-swap` needs it.
@@ -129,19 +130,26 @@ def redo(
         A new image of the same type and size.
 
     Raises:
-        TypeError: The image is neither a PIL image nor a uint8 array.
-        ValueError: A shape does not fit, a mask is missing, or an object id is not among the objects.
+        TypeError: The image is neither a PIL image nor a uint8 array, or another argument is of a wrong type.
+        ValueError: A shape or a mask's value does not fit, a mask is missing, or an object id is not among the objects.
     """
+    if not isinstance(perturbation, Perturbation):
+        raise TypeError(f"perturbation is {kind(perturbation)}: give what draw or perturb returned")
     if isinstance(image, Image.Image):
         pixels = np.asarray(image.convert("RGB"))
     elif isinstance(image, np.ndarray) and image.dtype == np.uint8:
         pixels = image
     else:
-        raise TypeError(f"image is {_kind(image)}: give a PIL image or a uint8 RGB array (height, width, 3)")
+        raise TypeError(f"image is {kind(image)}: give a PIL image or a uint8 RGB array (height, width, 3)")
     _check_channels(pixels, 3)
-    donors = {} if donor is None or perturbation.donor is None else {perturbation.donor: donor}
+    size = pixels.shape[:2]
     (changed,) = redo_all(
-        pixels, [perturbation], person_mask=person_mask, objects=objects, object_masks=object_masks, donors=donors
+        pixels,
+        [perturbation],
+        person_mask=None if person_mask is None else as_mask(person_mask, "person_mask", size),
+        objects=as_regions(objects),
+        object_masks=as_masks(object_masks, size),
+        donors={} if donor is None or perturbation.donor is None else {perturbation.donor: donor},
     )
     return changed if isinstance(image, np.ndarray) else Image.fromarray(changed)
 
@@ -192,9 +200,9 @@ def perturb(
     benchmark: str = "",
     image_id: str = "",
     seed: int = 0,
-    person_mask: Mask | None = None,
+    person_mask: MaskLike | None = None,
     objects: Sequence[Region] = (),
-    object_masks: Mapping[int, Mask] | None = None,
+    object_masks: Mapping[int, MaskLike] | None = None,
     options: Options | None = None,
 ) -> tuple[ImageT, Perturbation]:
     """Perturbs one feature of an image (Hirota et al. 2025, section 3), as the benchmarks are perturbed.
@@ -212,7 +220,8 @@ def perturb(
         benchmark: Part of the random key.
         image_id: Part of the random key: give each image its own.
         seed: Part of the random key.
-        person_mask: (H, W), True where a person is; needed by `background`.
+        person_mask: (H, W), True where a person is: booleans; uint8 of 0 and 1, or of 0 and 255; or a PIL image of
+            mode `1` or `L`. Needed by `background`.
         objects: What can be blacked out.
         object_masks: Masks by object id for `shape="mask"`.
         options: The conventions; defaults follow the paper.
@@ -221,9 +230,10 @@ def perturb(
         The perturbed image, of the type that was given, and what was drawn.
 
     Raises:
-        TypeError: The image is neither a PIL image nor a uint8 array.
-        ValueError: A name, a shape or a mask is not usable.
+        TypeError: The image is neither a PIL image nor a uint8 array, or another argument is of a wrong type.
+        ValueError: A name, a shape, a box or a mask is not usable.
     """
+    objects = as_regions(objects)
     drawn = draw(feature, strength, benchmark=benchmark, image_id=image_id, seed=seed, objects=objects, options=options)
     changed = redo(image, drawn, person_mask=person_mask, objects=objects, object_masks=object_masks)
     return changed, drawn
@@ -233,7 +243,7 @@ def _check(image: Pixels, person: Mask | None, object_masks: Mapping[int, Mask])
     _check_channels(image, 3, 4)
     for what, mask in (("person_mask", person), *((f"mask of object {i}", m) for i, m in object_masks.items())):
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != image.shape[:2]):
-            raise ValueError(f"{what} is {_kind(mask)} {mask.shape}: give booleans of shape {image.shape[:2]}")
+            raise ValueError(f"{what} is {kind(mask)} {mask.shape}: give booleans of shape {image.shape[:2]}")
 
 
 def _check_channels(image: Pixels, *channels: int) -> None:
@@ -309,7 +319,3 @@ def _known(name: str, names: type[NameT]) -> NameT:
         return names(name)
     except ValueError:
         raise ValueError(f"unknown {names.__name__.lower()} {name!r}: use one of {', '.join(names)}") from None
-
-
-def _kind(value: object) -> str:
-    return f"{type(value).__name__} of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__

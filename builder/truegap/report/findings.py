@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from truegap.report.labels import ACTIONS, CONTROL_ACTIONS, CONTROL_OF, RELIANCE, metric_label
-from truegap.results.records import ChangeRecord, ScoresRecord, Summary
+from truegap.report.labels import ACTIONS, CONTROL_ACTIONS, RELIANCE, metric_label
+from truegap.results.records import ChangeRecord, ContrastRecord, ScoresRecord, Summary
 from truegap.results.show import interval, number, percent, plain
-from truegap.schema import Feature, Strength
+from truegap.schema import CONTROL_OF, Feature, Strength
 
 Verdict = Literal["reliance", "not clear", "undecided"]
 
@@ -20,9 +21,10 @@ class Finding:
     Attributes:
         feature: The feature.
         config: The config judged: the strongest that was run.
-        verdict: `reliance` where the interval of the change lies above the noise floor; `not clear` where it does not,
-            which is no proof of its absence; `undecided` where there is no change, interval or control to judge by.
-        text: One sentence.
+        verdict: `reliance` where it moves the score further than its control, and than its placebo where there is one,
+            clearly and on the same images; `not clear` where it does not, which is no proof of its absence;
+            `undecided` where there is no change, interval or control to judge by.
+        text: One sentence or a few.
     """
 
     feature: Feature
@@ -36,18 +38,29 @@ def main_changes(scores: ScoresRecord) -> dict[str, ChangeRecord]:
     return {each.config: each for each in scores.changes if (each.metric, each.scope) == (scores.summary.metric, "all")}
 
 
+def main_contrasts(scores: ScoresRecord) -> list[ContrastRecord]:
+    """The comparisons in pairs of the run's main metric over all prompts."""
+    return [each for each in scores.contrasts if (each.metric, each.scope) == (scores.summary.metric, "all")]
+
+
 def noise_floor(control: ChangeRecord) -> float | None:
     """Up to where a change is noise: the upper end of the control's delta, its value where it has no interval."""
     return control.delta_high if control.delta_high is not None else control.delta
 
 
-def clears(change: ChangeRecord, floor: ChangeRecord) -> bool:
-    """Whether a change is clear of the noise floor: all of its interval above all of the control's.
+def goes_beyond(contrast: ContrastRecord) -> bool:
+    """Whether a config clearly moves the score further than what it is compared with.
 
-    A change without an interval is never clear.
+    The paired interval of the difference of the deltas must lie above 0, which it does not where the signed difference
+    of the scores is not clear either. Without an interval nothing is clear.
     """
-    bar = noise_floor(floor)
-    return change.delta_low is not None and bar is not None and change.delta_low > bar
+    return contrast.delta_beyond_low is not None and contrast.delta_beyond_low > 0
+
+
+def clears(config: str, contrasts: Iterable[ContrastRecord]) -> bool:
+    """Whether a config goes beyond everything that it is compared with, which is something."""
+    own = [each for each in contrasts if each.config == config]
+    return bool(own) and all(map(goes_beyond, own))
 
 
 def bias_is_clear(summary: Summary) -> bool | None:
@@ -79,16 +92,20 @@ def bias_sentence(summary: Summary) -> str:
 
 def findings(scores: ScoresRecord) -> list[Finding]:
     """One finding per feature that was run, judged at its strongest strength."""
-    changes = main_changes(scores)
+    changes, contrasts = main_changes(scores), main_contrasts(scores)
     found = []
     for feature in Feature:
         configs = [config for strength in Strength if (config := f"{feature}-{strength}") in changes]
         if configs:
-            found.append(_finding(feature, changes[configs[-1]], changes.get(CONTROL_OF[feature])))
+            known = CONTROL_ACTIONS.keys() & changes.keys()
+            own = [each for each in contrasts if each.config == configs[-1] and each.against in known]
+            found.append(_finding(feature, changes[configs[-1]], own, changes))
     return found
 
 
-def _finding(feature: Feature, change: ChangeRecord, floor: ChangeRecord | None) -> Finding:
+def _finding(
+    feature: Feature, change: ChangeRecord, contrasts: list[ContrastRecord], changes: dict[str, ChangeRecord]
+) -> Finding:
     strength = change.config.rpartition("-")[2]
     action = f"{ACTIONS[feature][0].upper()}{ACTIONS[feature][1:]} ({strength})"
 
@@ -99,14 +116,25 @@ def _finding(feature: Feature, change: ChangeRecord, floor: ChangeRecord | None)
         reason = plain(change.reason or "no reason was given")
         return finding("undecided", f"{action}: the change has no ratio ({reason}).")
     moved = f"{action} changes it by {_delta(change)}"
-    if floor is None or floor.delta is None:
+    control = changes.get(CONTROL_OF[feature])
+    if control is None or control.delta is None:
         return finding("undecided", f"{moved}; undecided: there is no {CONTROL_OF[feature]} to compare with.")
-    beside = f"{moved}, {CONTROL_ACTIONS[floor.config]} by {_delta(floor)}"
-    if change.delta_low is None:
-        return finding("undecided", f"{beside}; undecided: the change has no interval.")
-    if clears(change, floor):
-        return finding("reliance", f"{beside}. This is reliance on {RELIANCE[feature]}.")
-    return finding("not clear", f"{beside}. This is not clear of the noise floor.")
+    beside = f"{moved}, {CONTROL_ACTIONS[control.config]} by {_delta(control)}"
+    own = {each.against: each for each in contrasts}
+    if control.config not in own or any(each.delta_beyond_low is None for each in contrasts):
+        return finding("undecided", f"{beside}; undecided: the two were not compared in pairs with an interval.")
+    text = f"{beside}; {_further(own.pop(control.config))}"
+    for against, each in own.items():
+        action = f"{CONTROL_ACTIONS[against][0].upper()}{CONTROL_ACTIONS[against][1:]}"
+        text += f" {action} changes it by {_delta(changes[against])}; {_further(each)}"
+    if all(map(goes_beyond, contrasts)):
+        return finding("reliance", f"{text} This is reliance on {RELIANCE[feature]}.")
+    return finding("not clear", f"{text} This is not clear.")
+
+
+def _further(contrast: ContrastRecord) -> str:
+    low, high = contrast.delta_beyond_low, contrast.delta_beyond_high
+    return f"the difference on the same images is {percent(contrast.delta_beyond)} % {interval(low, high, percent)}."
 
 
 def _delta(change: ChangeRecord) -> str:
@@ -121,7 +149,7 @@ def headline(found: list[Finding]) -> str:
     if any(each.verdict == "not clear" for each in found):
         undecided = any(each.verdict == "undecided" for each in found)
         of_these = "Of the features that can be judged, none" if undecided else "No feature"
-        return f"{of_these} moves the score clearly more than the noise floor does."
+        return f"{of_these} moves the score clearly further than its control does."
     return "Whether the score relies on anything but the person cannot be decided from this run."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from truegap.results.show import number, plain
-from truegap.schema import Feature
+from truegap.schema import PLACEBO, Feature, Strength
 
 ACTIONS = {
     Feature.COLOR: "shifting the hue",
@@ -21,18 +21,12 @@ RELIANCE = {
 }
 """What a model relies on whose score the perturbation moves."""
 
-CONTROL_OF = {
-    Feature.COLOR: "control-hsv",
-    Feature.LIGHTING: "control-hsv",
-    Feature.OBJECT: "control",
-    Feature.BACKGROUND: "control",
-}
-"""The config that does all that the perturbation does except the perturbation itself."""
-
 CONTROL_ACTIONS = {
     "control": "re-encoding alone",
     "control-hsv": "an HSV round trip and re-encoding alone",
+    **{f"{PLACEBO}-{strength}": "as much black elsewhere" for strength in Strength},
 }
+"""What a control does."""
 
 _NAMES = {
     "max_skew": "MaxSkew{}",

@@ -10,14 +10,24 @@ from functools import cached_property
 from markupsafe import Markup
 
 from truegap.report import charts
-from truegap.report.findings import Finding, bias_sentence, clears, findings, headline, main_changes, noise_floor
-from truegap.report.labels import CONTROL_OF, metric_label
+from truegap.report.controls import ControlFinding, control_findings
+from truegap.report.findings import (
+    Finding,
+    bias_sentence,
+    clears,
+    findings,
+    headline,
+    main_changes,
+    main_contrasts,
+    noise_floor,
+)
+from truegap.report.labels import metric_label
 from truegap.report.pictures import Picture, read_pictures
 from truegap.results.compare import question, size_interval
-from truegap.results.records import ChangeRecord, ScoreRecord
+from truegap.results.records import ChangeRecord, ContrastRecord, ScoreRecord
 from truegap.results.runs import Run
 from truegap.results.show import plain
-from truegap.schema import Feature, Strength
+from truegap.schema import CONTROL_OF, Feature, Strength
 
 ORIGINAL = "original"
 NOT_RUN = "this config was not run"
@@ -31,7 +41,7 @@ class Cell:
         change: The change, or None where its config was not run.
         reason: Why there is no number.
         heat: 0 to 1, the share of the largest Δ of the report.
-        clear: Whether it is clear of the noise floor.
+        clear: Whether it goes clearly beyond its control, and its placebo where there is one.
     """
 
     change: ChangeRecord | None
@@ -60,9 +70,19 @@ class ModelView:
         return main_changes(self.run.scores)
 
     @cached_property
+    def contrasts(self) -> list[ContrastRecord]:
+        """Comparisons in pairs of the main metric over all prompts."""
+        return main_contrasts(self.run.scores)
+
+    @cached_property
     def findings(self) -> list[Finding]:
         """One per feature."""
         return findings(self.run.scores)
+
+    @cached_property
+    def control_findings(self) -> list[ControlFinding]:
+        """What the controls on request say; empty where none was run."""
+        return control_findings(self.run.scores)
 
     @property
     def headline(self) -> str:
@@ -80,23 +100,19 @@ class ModelView:
         return [
             (
                 feature.value,
-                [self._cell(f"{feature}-{strength}", feature) for strength in Strength],
+                [self._cell(f"{feature}-{strength}") for strength in Strength],
                 self._cell(CONTROL_OF[feature]),
             )
             for feature in Feature
         ]
 
-    def _cell(self, config: str, feature: Feature | None = None) -> Cell:
+    def _cell(self, config: str) -> Cell:
         change = self.changes.get(config)
         if change is None or change.delta is None:
             reason = NOT_RUN if change is None else plain(change.reason or "no reason was given")
             return Cell(change, reason, 0.0, clear=False)
         heat = min(change.delta / self.hottest, 1.0) if self.hottest else 0.0
-        return Cell(change, "", heat, clear=feature is not None and self._clears(change, feature))
-
-    def _clears(self, change: ChangeRecord, feature: Feature) -> bool:
-        control = self.changes.get(CONTROL_OF[feature])
-        return control is not None and clears(change, control)
+        return Cell(change, "", heat, clear=clears(config, self.contrasts))
 
     @property
     def chart(self) -> Markup:
@@ -108,7 +124,7 @@ class ModelView:
             for strength in Strength:
                 change = self.changes.get(f"{feature}-{strength}")
                 if change is not None and change.delta is not None:
-                    clear = self._clears(change, feature)
+                    clear = clears(change.config, self.contrasts)
                     label = f"{feature}, {strength}"
                     lines.append(
                         charts.Change(label, change.delta, change.delta_low, change.delta_high, floor, clear=clear)
@@ -152,6 +168,12 @@ class ModelView:
     def command(self) -> str:
         """What to type to do it again; empty where it is not known."""
         return shlex.join(plain(each, 2000) for each in self.run.record.command)
+
+    @property
+    def ran_on(self) -> str:
+        """Device and type of numbers."""
+        ran = self.run.record.compute
+        return f"{ran.device} ({ran.device_name}), {ran.dtype}" if ran else "not recorded"
 
     @property
     def versions(self) -> list[tuple[str, str]]:

@@ -12,11 +12,14 @@ from markupsafe import Markup
 
 from truegap import __version__
 from truegap.errors import UserError
+from truegap.files.atomic import write_bytes
+from truegap.report.controls import is_clear
+from truegap.report.findings import goes_beyond
 from truegap.report.labels import RELIANCE, blind, metric_label, metric_meaning
 from truegap.report.markdown import Ours, code, escape
 from truegap.report.pictures import Picture
 from truegap.report.view import ModelView, ReportView, view
-from truegap.results.runs import Run, written_aside
+from truegap.results.runs import Run
 from truegap.results.show import count, interval, number, percent, plain, signed
 from truegap.schema import Feature, Strength
 
@@ -31,9 +34,13 @@ _READING = {
     "Mean Δ": "The mean over the perturbed configs that were run, controls not included.",
     "Noise floor": "Δ of a control: images that were only re-encoded, or only taken to HSV and back. What does not "
     "rise above it cannot be told from the handling of the file.",
-    "Reliance": "Said only where the whole interval of Δ at the strongest strength lies above the whole interval of "
-    "its control. Not clear is no proof of absence: a wide interval says that there are too few images to tell. Four "
-    "features are judged side by side without a correction for their number.",
+    "In pairs": "A perturbation and its control are scored on the same resampled images, so that what both share takes "
+    "nothing from the comparison. Δ beyond is the Δ of the first less that of the second; its interval reaches down to "
+    "0 or below where the signed difference of the two scores is not clear.",
+    "Reliance": "Said only where the whole interval of Δ beyond the control, at the strongest strength, lies above 0; "
+    "for objects also of Δ beyond the placebo, where that was run: as much black at places without objects. Not clear "
+    "is no proof of absence: a wide interval says that there are too few images to tell. Four features are judged side "
+    "by side without a correction for their number.",
     "Limits": "A change says that the score depends on those pixels, not why: damage to a picture can move a score "
     "without its meaning doing so. A model may be biased in ways that these prompts and images do not show.",
 }
@@ -62,9 +69,9 @@ def write_report(runs: Sequence[Run], out: Path) -> tuple[Path, Path]:
         if pictures:
             (out / "pictures").mkdir(exist_ok=True)
         for file, picture in pictures:
-            _write(out / "pictures" / file, picture.data)
-        _write(out / MARKDOWN, markdown.encode())
-        _write(out / HTML, html.encode())
+            write_bytes(out / "pictures" / file, picture.data)
+        write_bytes(out / MARKDOWN, markdown.encode())
+        write_bytes(out / HTML, html.encode())
     except OSError as error:
         raise UserError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return out / HTML, out / MARKDOWN
@@ -115,6 +122,7 @@ def _environment(**options: Any) -> Environment:
         lstrip_blocks=True,
         **options,
     )
+    made.tests |= {"beyond": goes_beyond, "clear": is_clear}
     made.filters |= {
         "number": number,
         "signed": signed,
@@ -139,8 +147,3 @@ def _markdown() -> Any:
     made = _environment(autoescape=False, finalize=escape)
     made.filters |= {"ours": Ours, "code": code}
     return made.get_template("report.md.j2")
-
-
-def _write(path: Path, data: bytes) -> None:
-    with written_aside(path) as aside:
-        aside.write_bytes(data)
