@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from truegap.errors import UserError
+from truegap.files.atomic import write_bytes
 from truegap.schema import Split
 
 FILE = "manifest.json"
@@ -151,6 +151,4 @@ def read_manifest(folder: Path) -> Manifest:
 def write_json(path: Path, content: Any) -> None:
     """Writes JSON aside, then renames: a reader sees the old file or the new one, never half of one."""
     text = content.model_dump_json(indent=1) if isinstance(content, BaseModel) else json.dumps(content, indent=1)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text + "\n", encoding="utf-8")
-    aside.replace(path)
+    write_bytes(path, f"{text}\n".encode())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from truegap.errors import UserError
+from truegap.files import atomic
 
 RECORD = "counterfactual.json"
 _VERSION = 1
@@ -20,13 +20,10 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         UserError: It cannot be written.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(content)
-        aside.replace(path)
+        atomic.write_bytes(path, content)
     except OSError as error:
-        aside.unlink(missing_ok=True)
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import threading
 from collections import Counter, defaultdict
@@ -25,6 +24,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from truegap.errors import UserError
+from truegap.files.atomic import write_bytes
 from truegap.files.values import is_plain
 from truegap.schema import MAX_PIXELS
 from truegap.sources._fetch import Fetched, Fetcher, Refused
@@ -238,7 +238,7 @@ def _one(image: str, url: str, folder: Path, fetcher: Fetcher, journal: _Journal
 
 def _store(image: str, url: str, folder: Path, fetched: Fetched) -> Outcome:
     name = f"{image}.{fetched.extension}"
-    aside = folder / f".{name}.part"
+    aside = folder / f".{name}.part"  # always the same: what a killed run left is written over
     try:
         aside.write_bytes(fetched.data)
         aside.replace(folder / name)
@@ -268,9 +268,7 @@ class _Journal:
 
 
 def _write_manifest(folder: Path, outcomes: Mapping[str, Outcome]) -> None:
-    aside = folder / f".{MANIFEST}.{os.getpid()}"
-    aside.write_text("".join(_line(outcomes[image]) for image in sorted(outcomes)), encoding="utf-8")
-    aside.replace(folder / MANIFEST)
+    write_bytes(folder / MANIFEST, "".join(_line(outcomes[image]) for image in sorted(outcomes)).encode())
 
 
 def _line(outcome: Outcome) -> str:

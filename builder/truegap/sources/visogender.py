@@ -7,7 +7,6 @@ photographs have no boxes, so persons and objects are to be detected.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator
 
 from truegap.errors import UserError
+from truegap.files.atomic import write_bytes
 from truegap.files.tables import Row, maybe_file, rows
 from truegap.files.values import address, gender, is_plain, shown
 from truegap.schema import Dropped, Example, Gender, ImageFile, Selection
@@ -151,9 +151,7 @@ def _tables(folder: Path, kinds: tuple[str, ...]) -> dict[str, Path | None]:
 def _copy(table: Path, target: Path) -> None:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside = target.with_name(f".{target.name}.part")
-        shutil.copyfile(table, aside)
-        aside.replace(target)
+        write_bytes(target, table.read_bytes())
     elif target.read_bytes() != table.read_bytes():
         raise UserError(f"visogender: {target} is there already and differs from {table}: choose another folder")
 
