@@ -15,7 +15,7 @@ from truegap.build.plan import limit
 from truegap.engine import run_tasks
 from truegap.errors import UserError
 from truegap.perturbations import Options
-from truegap.schema import CONFIGS, Dropped, ImageBytes, ImageFile
+from truegap.schema import CONFIGS, Dropped, FilterStep, ImageBytes, ImageFile, Selection
 
 
 def build(made: Plan, out, workers: int = 1):
@@ -301,6 +301,21 @@ def test_only_licences_that_allow_it_are_published():
 
 def test_what_would_come_out_wrong_is_refused(tmp_path):
     nobody = selection(2, example(7, persons=()))
-    with pytest.raises(UserError, match=r"nobody is marked in 1 images, such as 7.*--regions DETECTOR"):
+    with pytest.raises(UserError, match=r"nobody is marked .1 images, such as 7.*--regions DETECTOR"):
         Workspace(Plan("synthetic", "1.0.0", nobody), tmp_path / "b")
     Workspace(Plan("synthetic", "1.0.0", nobody, ("original", "control")), tmp_path / "b")
+
+
+def test_images_without_a_mark_are_left_out_and_counted():
+    from truegap.build import marked
+
+    # given one image of three in which nobody is marked
+    given = Selection([example(1), example(2, persons=()), example(3)], [FilterStep("archive", 1, 2)], [])
+    # then it is left out where a config changes what is around the person, and stays where none does
+    chosen = marked(given, ("original", "background-weak"))
+    assert [each.image_id for each in chosen.examples] == ["1", "3"]
+    assert [(each.image_id, each.reason) for each in chosen.dropped] == [("2", "nobody is marked")]
+    assert chosen.steps[-1].name == "somebody is marked"
+    assert marked(given, ("original", "control")) is given
+    nobody = replace(given, examples=[example(2, persons=())])
+    assert marked(nobody, ("background-weak",)) is nobody

@@ -16,7 +16,7 @@ from truegap.build.plan import by_split, limit
 from truegap.engine import run_tasks
 from truegap.errors import UserError
 from truegap.hub.benchmark import open_benchmark
-from truegap.protocols.run import _images
+from truegap.protocols.base import all_images
 from truegap.schema import SPLITS, Dropped, ImageBytes, Selection
 
 CONFIGS = ("original", "object-strong", "background-swap-same", "background-swap-cross")
@@ -184,14 +184,14 @@ def test_card_names_the_files_of_every_split(built):
 def test_models_see_the_test_split(built, tmp_path):
     benchmark = open_benchmark(str(built))
     expected = [each.image_id for each in by_split(split_selection().examples)["test"]]
-    ids, genders, places = _images(benchmark, None, 0)
-    assert ids == sorted(expected)
-    assert [expected[place] for place in places] == ids
-    assert genders == ["woman" if int(image) % 2 == 0 else "man" for image in ids]
+    images = all_images(benchmark)
+    assert images.ids == sorted(expected)
+    assert [expected[place] for place in images.places] == images.ids
+    assert images.genders == ["woman" if int(image) % 2 == 0 else "man" for image in images.ids]
     for_training = [each for each in split_selection().examples if each.split != "test"]
     build(planned(replace(split_selection(), examples=for_training), ("original",)), tmp_path / "b")
     with pytest.raises(UserError, match="has no split test: it has train and validation"):
-        _images(open_benchmark(str(tmp_path / "b")), None, 0)
+        all_images(open_benchmark(str(tmp_path / "b")))
 
 
 def counted(chosen: Selection) -> dict[str, Counter[str]]:

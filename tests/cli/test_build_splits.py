@@ -88,7 +88,7 @@ def test_benchmark_for_training_alone_shows_a_split_that_it_has(images, tmp_path
 def test_mended_images_are_announced(images, tmp_path):
     # given an image whose header is whole and whose pixels are not
     (images / "03.jpg").write_bytes(encoded(3)[:-300])
-    options = ("--configs", "original,control")
+    options = ("--configs", "original,control", "--regions", "annotations")
     done = build(images, tmp_path / "b", *options)
     assert "left out: 1 (image file is truncated)" in done.stdout
     assert "readable now" not in done.stderr

@@ -88,14 +88,15 @@ def test_from_addresses_to_a_dataset(tables, host, tmp_path, monkeypatch):
         "OO_5": "",
     }
     assert {path for path, number in host.calls.items() if number > calls[path]} == {"/broken-once"}
-    # and the build takes what is there, and counts the rest
-    built = truegap(
-        "build", "visogender", "--source", out, "--out", tmp_path / "b", "--workers", 1, "--configs", "original,control"
-    )
+    # and the build that it names takes what is there, and counts the rest
+    monkeypatch.chdir(tmp_path)
+    named = first.stdout.splitlines()[-1].removeprefix("next: truegap ").split()
+    assert named[:4] == ["build", "visogender", "--source", str(out)]
+    built = truegap(*named, "--workers", 1)
     assert built.returncode == 0, built.stderr
     assert "left out: 1 (not downloaded, status 404)" in built.stdout
     assert "left out: 1 (not downloaded, a web page, no image)" in built.stdout
-    rows = load_dataset(str(tmp_path / "b"), "original", split="test")
+    rows = load_dataset(str(tmp_path / "visogender"), "original", split="test")
     assert rows["image_id"] == ["OO_0", "OO_1", "OO_2", "OO_3", "OO_6"]
     assert set(rows["occupation"]) == {"nurse"}
     assert rows[0]["image"].size == (60, 40)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -42,6 +44,34 @@ def test_errors_of_a_task_come_out(workers):
 def test_a_dead_worker_is_one_line():
     with pytest.raises(UserError, match=r"a worker process died.*fewer --workers"):
         list(run_tasks(die, range(6), workers=2))
+
+
+def run_script(folder, *lines):
+    path = folder / "script.py"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path):
+    done = run_script(
+        tmp_path,
+        "from math import sqrt",
+        "from truegap.engine import run_tasks",
+        "print('begun')",
+        "print(sorted(run_tasks(sqrt, [1, 4, 9], workers=2)), __name__)",
+    )
+    assert done.stdout.splitlines() == ["begun", "[1.0, 2.0, 3.0] __main__"], done.stderr
+
+
+def test_a_function_of_the_script_itself_reaches_the_workers(tmp_path):
+    done = run_script(
+        tmp_path,
+        "from truegap.engine import run_tasks",
+        "def square(n): return n * n",
+        "if __name__ == '__main__':",
+        "    print(sorted(run_tasks(square, [1, 2, 3], workers=2)))",
+    )
+    assert done.stdout.splitlines() == ["[1, 4, 9]"], done.stderr
 
 
 def test_workers_must_be_positive():

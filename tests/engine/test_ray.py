@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -125,6 +126,37 @@ def test_command_builds_on_the_cluster(cluster, tmp_path):
         return result.stdout
 
     assert command("ray") == command("local")
+
+
+@pytest.mark.slow
+def test_command_repeats_a_recipe_on_the_cluster(cluster, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from truegap.cli.app import app
+
+    def command(*arguments: object) -> str:
+        result = CliRunner().invoke(app, [str(each) for each in (*arguments, "--workers", 1)])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    # given a recipe of four images
+    images = tmp_path / "images"
+    images.mkdir()
+    genders = ("woman", "man") * 2
+    for number in range(4):
+        (images / f"{number}.png").write_bytes(encoded(number, fmt="PNG"))
+    table = ["file_name,gender,person_boxes", *(f'{n}.png,{each},"[[2, 2, 8, 8]]"' for n, each in enumerate(genders))]
+    (images / "metadata.csv").write_text("\n".join(table), encoding="utf-8")
+    first, recipe, again = tmp_path / "first", tmp_path / "recipe", tmp_path / "again"
+    made = ("build", "folder", "--source", images, "--json")
+    there = command(*made, "--out", first, "--configs", "original,color-strong,background-swap-same")
+    command("recipe", first, "--out", recipe)
+    # then the cluster gives the same rows from it, and nothing runs here
+    monkeypatch.setattr("truegap.engine.local.run_tasks", None)
+    assert (
+        json.loads(command(*made, "--out", again, "--recipe", recipe, "--engine", "ray"))["configs"]
+        == (json.loads(there)["configs"])
+    )
 
 
 @pytest.mark.slow

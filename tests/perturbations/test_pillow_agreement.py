@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from truegap.perturbations import redo
+from truegap.perturbations import hsv, redo
 from truegap.perturbations.background import gaussian_blur
 from truegap.schema import Perturbation
 
@@ -58,3 +58,40 @@ def test_hsv_control_stays_near_the_image(photographs):
     ]
     assert max(each.mean() for each in differences) <= 0.8
     assert any(each.any() for each in differences)
+
+
+def test_way_back_from_hsv_rounds_to_the_nearest_level():
+    # given every hue with many saturations and values; then both channels counts hold the exact formula, rounded
+    hue, saturation, value = np.meshgrid(np.arange(256), np.arange(0, 256, 5), np.arange(0, 256, 7), indexing="ij")
+    pixels = np.stack([hue, saturation, value], axis=-1).reshape(256, -1, 3).astype(np.uint8)
+    rgb, rgbx = (np.empty((*pixels.shape[:2], channels), np.uint8) for channels in (3, 4))
+    hsv.rounded(pixels, rgb)
+    hsv.rounded(pixels, rgbx)
+    h, s, v = (pixels[..., channel].astype(float) for channel in range(3))
+    for channel, corner in enumerate((5, 3, 1)):
+        step = (corner + 6 * h / 255) % 6
+        exact = v - v * s / 255 * np.minimum(step, 4 - step).clip(0, 1)
+        np.testing.assert_array_equal(rgb[..., channel], np.rint(exact))
+    np.testing.assert_array_equal(rgbx[..., :3], rgb)
+
+
+@pytest.mark.parametrize("feature", ["color", "lighting", "control-hsv"])
+def test_where_opencv_truncates_the_pixels_are_nearly_the_same(photographs, monkeypatch, feature):
+    # given OpenCV's conversion as it is on this machine, and one that is not trusted
+    drawn = Perturbation(feature, shift=-17)
+    image = photographs[0]
+    usual = redo(image, drawn)
+    trusted = hsv.opencv_rounds()
+    monkeypatch.setattr(hsv, "opencv_rounds", lambda: False)
+    differ = np.abs(redo(image, drawn).astype(int) - usual)
+    # then only near ties differ, of which there are 92 among all 50 million values
+    assert differ.max() <= 1
+    assert differ.mean() < 1e-4
+    # and a conversion that truncates, as OpenCV's own routine does, is found out
+    monkeypatch.undo()
+    monkeypatch.setattr(hsv.cv2, "cvtColor", lambda pixels, *_: np.zeros_like(pixels))
+    hsv.opencv_rounds.cache_clear()
+    assert not hsv.opencv_rounds()
+    monkeypatch.undo()
+    hsv.opencv_rounds.cache_clear()
+    assert hsv.opencv_rounds() == trusted

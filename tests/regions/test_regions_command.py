@@ -44,7 +44,9 @@ def test_grabcut_is_in_manifest_and_rows(photos, tmp_path):
     assert manifest["selection"]["regions"]["masks"].startswith("grabcut (side ")
     for row in rows(tmp_path / "out"):
         assert row["person_origins"][0].startswith("annotation; mask: ")
-    plain = build(photos, tmp_path / "plain")
+    # which is what is done where nothing is named and persons have boxes alone
+    assert build(photos, tmp_path / "default")["build_key"] == manifest["build_key"]
+    plain = build(photos, tmp_path / "plain", "--regions", "annotations")
     assert plain["build_key"] != manifest["build_key"]
     assert [row["person_origins"] for row in rows(tmp_path / "plain")] == [["annotation"]] * 2
 

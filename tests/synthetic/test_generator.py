@@ -55,6 +55,29 @@ def test_a_longer_benchmark_begins_with_the_shorter_one():
     assert selection(6, seed=4, rho=0.5).examples[0].image.read() != short.examples[0].image.read()
 
 
+def test_examples_are_made_when_they_are_asked_for(monkeypatch):
+    made = []
+    module = sys.modules["truegap.synthetic.selection"]
+    monkeypatch.setattr(module, "example", lambda *of: made.append(of[1]) or example(*of))
+    examples = selection(8, seed=3).examples
+    assert len(examples) == 8
+    assert not made
+    assert examples[-1] == example(3, 7, strengths(0.0))
+    assert examples[2:4] == [example(3, 2, strengths(0.0)), example(3, 3, strengths(0.0))]
+    assert [one.image_id for one in examples] == [f"synthetic-{index:08d}" for index in range(8)]
+    assert sorted(made) == list(range(8))  # each once
+    with pytest.raises(IndexError):
+        examples[8]
+
+
+def test_what_examples_are_made_from_tells_them_apart():
+    of = {"n": 4, "seed": 1, "rho": 0.5, "size": 64}
+    others = [{"n": 5}, {"seed": 2}, {"rho": 0.6}, {"rho": {"color": 0.5}}, {"size": 65}]
+    told = [selection(**{**of, **other}).examples.made_from for other in ({}, *others)]
+    assert len(set(told)) == 6
+    assert selection(**of).examples.made_from == told[0]
+
+
 @pytest.mark.parametrize("n", [2, 7, 40])
 def test_labels_are_balanced_and_counted(n):
     chosen = selection(n)

@@ -1,7 +1,7 @@
 """Examples in, a Hub dataset out: fifteen configs in parquet, a card, a manifest."""
 
 from truegap.build.manifest import Manifest, read_manifest
-from truegap.build.plan import Plan, choose_configs, limit, publishable
+from truegap.build.plan import Plan, choose_configs, limit, marked, publishable
 from truegap.build.rows import redo_row
 from truegap.build.shard import build_shard
 from truegap.build.workspace import Workspace, mended
@@ -13,6 +13,7 @@ __all__ = [
     "build_shard",
     "choose_configs",
     "limit",
+    "marked",
     "mended",
     "publishable",
     "read_manifest",

@@ -16,7 +16,19 @@ from truegap.build.rows import fields_of
 from truegap.errors import UserError
 from truegap.perturbations import Options
 from truegap.perturbations.keys import Key
-from truegap.schema import CONFIGS, EXTRA_CONFIGS, GENDERS, SPLITS, Dropped, Example, FilterStep, Generated, Selection, Split
+from truegap.schema import (
+    CONFIGS,
+    CONTROLS,
+    EXTRA_CONFIGS,
+    GENDERS,
+    SPLITS,
+    Dropped,
+    Example,
+    FilterStep,
+    Generated,
+    Selection,
+    Split,
+)
 from truegap.sources.benchmark import BenchmarkSpec
 
 SHARD_SIZE = 256
@@ -177,6 +189,20 @@ def publishable(selection: Selection, spec: BenchmarkSpec) -> Selection:
         dropped=[*selection.dropped, *dropped],
         options={**selection.options, "publishable": True},
     )
+
+
+def marked(selection: Selection, configs: Sequence[str]) -> Selection:
+    """The images in which somebody is marked, where a config changes what is around the person.
+
+    Where nobody is marked in any image, nothing is left out: that is no matter of single images, and a build refuses
+    it.
+    """
+    kept = [each for each in selection.examples if each.persons]
+    if not kept or len(kept) == len(selection.examples) or all(config in CONTROLS for config in configs):
+        return selection
+    nobody = [Dropped(each.image_id, "nobody is marked") for each in selection.examples if not each.persons]
+    step = FilterStep("somebody is marked", *(sum(each.gender == gender for each in kept) for gender in GENDERS))
+    return replace(selection, examples=kept, steps=[*selection.steps, step], dropped=[*selection.dropped, *nobody])
 
 
 def limit(selection: Selection, count: int, *, benchmark: str, seed: int) -> Selection:

@@ -79,9 +79,10 @@ class RowGroup:
         self._bytes = 0
 
     def _joined(self, images: Sequence[bytes]) -> Any:
-        """A `pyarrow.BinaryArray` of the images, in memory that is kept: finding fresh memory costs more than copying."""
+        """A `pyarrow.BinaryArray` of the images."""
         import pyarrow as pa
 
+        # In memory that is kept: finding fresh memory costs more than copying.
         ends = list(accumulate(map(len, images), initial=0))
         if ends[-1] > len(self._memory):
             self._memory = bytearray(ends[-1] + ends[-1] // 4)

@@ -137,8 +137,8 @@ def fields_of(example: Example) -> dict[str, Any]:
 def perturbation_field(drawn: Perturbation) -> dict[str, Any]:
     """What was drawn, as the row's column `perturbation`."""
     return {
-        "feature": drawn.feature,
-        "strength": drawn.strength,
+        "feature": str(drawn.feature),
+        "strength": None if drawn.strength is None else str(drawn.strength),
         "seed": drawn.seed,
         "shift": drawn.shift,
         "radius": drawn.radius,

@@ -174,7 +174,7 @@ def _check(plan: Plan) -> None:
     nobody = [each.image_id for each in plan.selection.examples if not each.persons]
     if nobody and any(config not in CONTROLS for config in plan.configs):
         raise UserError(
-            f"{plan.benchmark}: nobody is marked in {len(nobody)} images, such as {nobody[0]}, so a perturbation would "
+            f"{plan.benchmark}: nobody is marked ({len(nobody)} images, such as {nobody[0]}), so a perturbation would "
             "hit the person: find them with --regions DETECTOR or --detections FILE, or build the controls alone "
             "(--configs original,control,control-hsv)"
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +26,8 @@ Examples:
 
   truegap build coco-gender --source /data/coco --out coco-gender --split val2017 --single-person uniform_presentation
 
-  truegap build genderbias-vl --source xiaoyisong/GenderBias-VL -o pairs_file=occ_merge_filter_sim.csv --out vl
+  truegap build genderbias-vl --source xiaoyisong/GenderBias-VL -o pairs_file=occ_merge_filter_sim.csv \\
+    --configs original,control --out vl
 
   truegap build synthetic --out synthetic --limit 400 --rho background=0.9
 
@@ -47,6 +49,7 @@ WITH_RECIPE = {
     "recipe",
     "configs",
     "workers",
+    "engine",
     "split",
     "labels",
     "labels_file",
@@ -111,8 +114,9 @@ def build(
     regions: Annotated[
         str,
         typer.Option(
-            help="Where persons and objects come from: annotations (default), box, grabcut, or detectors and "
-            "segmenters of transformers (folder or org/name), several by comma."
+            help="Where persons and objects come from: annotations, box, grabcut, or detectors and segmenters of "
+            "transformers (folder or org/name), several by comma. By default annotations, with grabcut for the masks "
+            "of persons who have a box alone."
         ),
     ] = "",
     detections: Annotated[Path | None, typer.Option(help="Detections made elsewhere: COCO results as JSON.")] = None,
@@ -126,13 +130,12 @@ def build(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """See `_HELP`."""
-    from truegap.build import Plan, Workspace, choose_configs, mended, read_manifest
+    from truegap.build import Plan, Workspace, choose_configs, marked, mended, read_manifest
     from truegap.build import limit as limited
     from truegap.build import publishable as allowed
     from truegap.build.images import Encoder
     from truegap.cli.recipe import build_from
     from truegap.engine import check_engine, check_workers
-    from truegap.errors import UserError
     from truegap.perturbations import Options
     from truegap.regions.finders import choose
     from truegap.sources import load_benchmark
@@ -150,14 +153,12 @@ def build(
     if recipe is not None:
         _refuse_what_a_recipe_decides(context)
         wanted = choose_configs(names) if names else None
-        build_from(recipe, name, source, out, configs=wanted, workers=workers, **chosen)
+        build_from(recipe, name, source, out, configs=wanted, workers=workers, engine=chosen_engine, **chosen)
         summarise(out, as_json=as_json)
         return
-    try:
+    with _one_line():
         options = Options(strong_gap, count, shape, protect_person, bleed)  # type: ignore[arg-type]
         encoder = Encoder(encoding)  # type: ignore[arg-type]
-    except ValueError as error:
-        raise UserError(str(error)) from None
     selection = _synthetic(limit, seed, rho) if name == "synthetic" else _read(name, source, chosen)
     spec = load_benchmark(name)
     if publishable:
@@ -165,15 +166,16 @@ def build(
     if limit is not None and name != "synthetic":
         selection = limited(selection, limit, benchmark=name, seed=seed)
     finder = choose(
-        regions,
+        regions or _default_regions(selection, detections),
         detections=detections,
         vocabulary=vocabulary,
         threshold=score_threshold,
         object_masks=options.shape == "mask",
     )
-    selection = found_regions(selection, finder, workers, chosen_engine)
+    wanted = choose_configs(names)
+    selection = marked(found_regions(selection, finder, workers, chosen_engine), wanted)
     published = {"woman": spec.published.woman, "man": spec.published.man} if spec.published else None
-    plan = Plan(name, spec.version, selection, choose_configs(names), seed, options, encoder, published)
+    plan = Plan(name, spec.version, selection, wanted, seed, options, encoder, published)
     workspace = Workspace(plan, out)
     if workspace.finished:
         typer.echo(f"{out} is finished already: nothing to do; to build it anew, remove it", err=True)
@@ -186,6 +188,23 @@ def build(
             err=True,
         )
     summarise(out, as_json=as_json)
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """A wrong value of an option is the user's mistake."""
+    from truegap.errors import UserError
+
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _default_regions(selection: Selection, detections: Path | None) -> str:
+    """Annotations; where a person has a box alone, GrabCut finds the mask: it needs no weights."""
+    bare = any(person.mask is None for each in selection.examples for person in each.persons)
+    return "annotations,grabcut" if bare and detections is None else ""
 
 
 def found_regions(
@@ -240,7 +259,7 @@ def summarise(out: Path, *, as_json: bool) -> None:
     for reason, ids in manifest.dropped.items():
         typer.echo(f"left out: {len(ids)} ({reason})")
     for reason, number in manifest.repairs.items():
-        typer.echo(f"mended: {number} ({reason})")
+        typer.echo(f"noted: {number} ({reason})")
     typer.echo(f"{'config':<20}{'images':>8}{'women':>8}{'men':>8}  sha256")
     for name, config in manifest.configs.items():
         share = (

@@ -22,7 +22,8 @@ _HELP = """Fetch the photographs of a benchmark whose authors publish addresses:
 
 What is there is not fetched again, so the same command goes on after an interruption, and tries again what failed for
 now. Dead links are left alone, unless with --retry-dead. OUT/images/downloads.jsonl records every address: the file
-with its SHA-256, or why there is none. Then `truegap build visogender --source OUT`.
+with its SHA-256, or why there is none. Then `truegap build visogender --source OUT --configs original,control`;
+nobody is marked in the photographs, so other configs need --regions DETECTOR too.
 
 Exit status: 0 where every photograph is there or its link is dead, 1 where another run may get more, 2 for a mistake.
 
@@ -98,7 +99,8 @@ def summarise(report: Report, out: Path, *, as_json: bool) -> None:
     if any(not outcome.lasting for outcome in report.missing):
         typer.echo("what failed for now is tried again by the same command")
     if report.fetched or report.kept:
-        typer.echo(f"next: truegap build visogender --source {out} --out visogender")
+        # Nobody is marked in the photographs: the other configs need a detector.
+        typer.echo(f"next: truegap build visogender --source {out} --out visogender --configs original,control")
 
 
 def _options(**given: Any) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from truegap.cli.progress import progress
+
+if TYPE_CHECKING:
+    from truegap.engine import Engine
 
 _HELP = """Make the recipe of a built benchmark: ids and what was drawn, no images and no labels.
 
@@ -73,14 +76,25 @@ def recipe(
 
 
 def build_from(
-    spec: str, name: str, source: Path | None, out: Path, *, configs: tuple[str, ...] | None, **options: Any
+    spec: str,
+    name: str,
+    source: Path | None,
+    out: Path,
+    *,
+    configs: tuple[str, ...] | None,
+    workers: int | None,
+    engine: Engine,
+    **options: Any,
 ) -> None:
     """`truegap build NAME --recipe …`: says what is missing or differs."""
+    from functools import partial
+
     from truegap.cli.archive import archive
+    from truegap.engine import run_tasks
     from truegap.errors import UserError
     from truegap.hub.load import open_recipe, prepared, read_source, rebuild
 
-    workers = options.pop("workers")
+    spread = partial(run_tasks, engine=engine)
     opened = open_recipe(spec, configs)
     if opened.terms.benchmark != name:
         raise UserError(f"{spec} is a recipe of {opened.terms.benchmark}, not of {name}")
@@ -89,11 +103,11 @@ def build_from(
     selection = read_source(opened, archive(name, source).folder, **options)
     if opened.terms.masks_to_draw:
         with progress("drawing masks", opened.terms.images) as advance:
-            plan, others = prepared(opened, selection, configs=configs, workers=workers, advance=advance)
+            plan, others = prepared(opened, selection, configs=configs, spread=spread, workers=workers, advance=advance)
     else:
-        plan, others = prepared(opened, selection, configs=configs, workers=workers)
+        plan, others = prepared(opened, selection, configs=configs, spread=spread, workers=workers)
     with progress(f"building {name}", len(plan.selection.examples)) as advance:
-        found = rebuild(opened, plan, out, others=others, workers=workers, advance=advance)
+        found = rebuild(opened, plan, out, others=others, spread=spread, workers=workers, advance=advance)
     count = sum(each.identical for each in found.configs.values())
     # Standard output belongs to the summary, which may be JSON.
     for line in found.lines() or [f"all {count} images are those of the recipe, to the byte, and so are all labels"]:

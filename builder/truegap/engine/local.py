@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from multiprocessing import connection
+from types import ModuleType
 from typing import TypeVar
 
 from truegap.errors import UserError
@@ -26,6 +30,23 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _main_not_run_again(function: Callable[..., object]) -> Iterator[None]:
+    """Workers that start meanwhile do not run the user's script again, to define what it defines.
+
+    They would do all that it does, if it has no `if __name__ == "__main__"`. A function of the script itself needs it.
+    """
+    if b"__main__" in pickle.dumps(function):
+        yield
+        return
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def cores() -> int:
@@ -67,7 +88,9 @@ def run_tasks(function: Callable[[Task], Result], tasks: Sequence[Task], *, work
     # Forked children would inherit threads and locks of OpenCV and Arrow; spawned ones start clean.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context, initializer=_end_with_parent) as pool:
-        waiting = {pool.submit(function, task) for task in tasks}
+        with _main_not_run_again(function):
+            # Workers start as their tasks come, and not later.
+            waiting = {pool.submit(function, task) for task in tasks}
         try:
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)

@@ -125,7 +125,7 @@ def rebuild(
         donors = _donors(recipe, plan, others)
         tasks = [replace(task, donors=donors) if donors else task for task in workspace.tasks()]
         with workspace.opened():
-            for done in spread(build_shard, tasks, workers=workers):
+            for done in spread(build_shard, tasks, workers=workers, folder=workspace.shards):
                 advance(len(done["image_id"]) + len(done["dropped"]))
             workspace.finish()
     examples = {each.image_id: each for each in plan.selection.examples}

@@ -10,6 +10,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+_json = json.JSONEncoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,23 @@ class Key:
         >>> key.uniform("shift") == key.uniform("shift") != key.uniform("other")
         True
         """
-        name = json.dumps([self.benchmark, self.image_id, self.feature, self.seed, *what])
+        # As `json.dumps` writes the list of all parts; those of the key are written once.
+        name = ", ".join((_opening(self), *map(_json, what))) + "]"
         digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
         # 53 bits are what a double holds: more could round up to 1.
         return (int.from_bytes(digest, "big") >> 11) / 2**53
 
     def order(self, ids: Sequence[int]) -> list[int]:
         """The ids in a random order; equal ids stay together, so ids should be unique."""
-        return sorted(ids, key=lambda each: (self.uniform("order", each), each))
+        return list(_ordered(self, tuple(ids)))
+
+
+@lru_cache(maxsize=8)
+def _opening(key: Key) -> str:
+    return json.dumps([key.benchmark, key.image_id, key.feature, key.seed])[:-1]
+
+
+@lru_cache(maxsize=8)
+def _ordered(key: Key, ids: tuple[int, ...]) -> list[int]:
+    """Kept for the other strengths of the same image, which draw from the same order."""
+    return sorted(ids, key=lambda each: (key.uniform("order", each), each))

@@ -53,12 +53,14 @@ def black_out(image: Pixels, shapes: Sequence[Box | NDArray[np.bool_]], person: 
     blacked = image.copy()
     for shape in shapes:
         if isinstance(shape, np.ndarray):
-            blacked[shape] = 0
-        else:
-            left, top, right, bottom = pixel_bounds(shape)
-            blacked[top:bottom, left:right] = 0
-    if person is not None:
-        cv2.copyTo(image, person.view(np.uint8), blacked)
+            blacked[shape if person is None else shape & ~person] = 0
+            continue
+        left, top, right, bottom = pixel_bounds(shape)
+        inside = slice(top, bottom), slice(left, right)
+        blacked[inside] = 0
+        if person is not None and blacked[inside].size:
+            # Only there: the rest of the persons is as it was.
+            cv2.copyTo(image[inside], person[inside].view(np.uint8), blacked[inside])
     return blacked
 
 

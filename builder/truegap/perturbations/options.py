@@ -38,7 +38,7 @@ class Options:
 
     def changed(self) -> dict[str, Any]:
         """The options that are not at their default: what a row records."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        return {name: value for name, default in _DEFAULT.items() if (value := getattr(self, name)) != default}
 
     @classmethod
     def of(cls, changed: Mapping[str, Any]) -> Options:
@@ -53,3 +53,5 @@ class Options:
 
 
 _ALLOWED = {name: get_args(hint) or (False, True) for name, hint in get_type_hints(Options).items()}
+
+_DEFAULT = {each.name: each.default for each in fields(Options)}

@@ -52,8 +52,9 @@ class CelebADialogOptions(Options):
     """Of the split."""
     stereotypical: Literal["any", "true", "false"] = "any"
     """Which images are kept, by the rule for stereotypical portraits."""
-    masks: bool = False
-    """Whether person masks are read from the palette pictures of CelebAMask-HQ (everything but label 0)."""
+    masks: bool | Literal["auto"] = "auto"
+    """Whether person masks are read from the palette pictures of CelebAMask-HQ (everything but label 0); `auto` where
+    there are some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def read(folder: Path, options: CelebADialogOptions) -> Selection:
     # Whatever a disk or a table calls an image, a reason can be printed and stored.
     nameless = [Dropped(ascii(name)[1:-1], NOT_PLAIN) for name in sorted(names) if not name.isprintable()]
     labels = {name: _label(name, archive, options) for name in names if name.isprintable()}
-    masks = _palettes(folder) if options.masks else None
+    masks = _palettes(folder, required=options.masks is True) if options.masks else None
     repairs: Counter[str] = Counter()
     funnel = Funnel({name: gender for name, (gender, _) in labels.items()}, [*archive.apart, *nameless])
     funnel.keep("label", lambda name: labels[name][1])
@@ -251,13 +252,13 @@ def _male(path: Path) -> dict[str, bool | None]:
     return found
 
 
-def _palettes(folder: Path) -> MaskPictures:
+def _palettes(folder: Path, *, required: bool) -> MaskPictures | None:
     zips = sorted({*folder.glob("mask/*.zip"), *folder.glob("*mask*palette*.zip")})
     folders = [path for path in (folder / "mask", *sorted(folder.glob("mask/*"))) if path.is_dir()]
     found = mask_pictures(folders, zips)
-    if not found.places:
+    if not found.places and required:
         raise UserError(f"{_NAME}: {folder}/mask holds no palette pictures; fetch them, or choose masks=false")
-    return found
+    return found if found.places else None
 
 
 def _persons(masks: MaskPictures | None, name: str, size: Size, repairs: Counter[str]) -> tuple[Region, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import cv2
 
@@ -12,7 +13,7 @@ from truegap.errors import UserError
 from truegap.regions import masks
 from truegap.schema import Example, FilterStep, Region, Selection
 from truegap.synthetic.drawing import Mask, region_masks, render
-from truegap.synthetic.scene import Scene, draw_scene, strengths
+from truegap.synthetic.scene import Scene, draw_scene, label, strengths
 
 GENERATOR = 1
 """Version of the pictures: the same version, seed and options give the same pixels."""
@@ -99,6 +100,40 @@ def example(seed: int, index: int, rho: Mapping[str, float], size: int = 224) ->
     )
 
 
+class SyntheticExamples(Sequence[Example]):
+    """The images of a benchmark; each is made when somebody first asks for it, and kept."""
+
+    def __init__(self, n: int, seed: int, rho: Mapping[str, float], size: int) -> None:
+        """See `selection`."""
+        self._made: list[Example | None] = [None] * n
+        self._seed, self._rho, self._size = seed, dict(rho), size
+
+    @property
+    def made_from(self) -> str:
+        """See `truegap.schema.Generated`."""
+        return json.dumps([GENERATOR, len(self), self._seed, self._rho, self._size], sort_keys=True)
+
+    def __len__(self) -> int:
+        """How many images."""
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Example]: ...
+
+    def __getitem__(self, index: int | slice) -> Example | list[Example]:
+        """An image, or a list of some."""
+        if isinstance(index, slice):
+            return [self[each] for each in range(len(self))[index]]
+        index = range(len(self))[index]
+        made = self._made[index]
+        if made is None:
+            made = self._made[index] = example(self._seed, index, self._rho, self._size)
+        return made
+
+
 def selection(n: int, *, seed: int = 0, rho: float | Mapping[str, float] = 0.0, size: int = 224) -> Selection:
     """A benchmark with planted truth.
 
@@ -115,8 +150,9 @@ def selection(n: int, *, seed: int = 0, rho: float | Mapping[str, float] = 0.0, 
             destroys them holds at 224.
 
     Returns:
-        The images, rendered when they are read, with exact boxes and masks. Columns `planted_<feature>` say of
-        which gender the feature's value is typical; `background`, `telling_object`, `hue` and `value` what it is.
+        The images with exact boxes and masks, made when they are asked for and rendered when they are read. Columns
+        `planted_<feature>` say of which gender the feature's value is typical; `background`, `telling_object`, `hue`
+        and `value` what it is.
 
     Raises:
         UserError: `n`, `size` or a strength is out of range.
@@ -126,10 +162,9 @@ def selection(n: int, *, seed: int = 0, rho: float | Mapping[str, float] = 0.0, 
     if size < MIN_SIZE:
         raise UserError(f"synthetic images of {size} pixels: the smallest size is {MIN_SIZE}")
     planted = strengths(rho)
-    examples = [example(seed, index, planted, size) for index in range(n)]
-    women = sum(one.gender == "woman" for one in examples)
+    women = sum(label(seed, index) == "woman" for index in range(n))
     return Selection(
-        examples=examples,
+        examples=SyntheticExamples(n, seed, planted, size),
         steps=[FilterStep("rendered", woman=women, man=n - women)],
         dropped=[],
         options={"n": n, "seed": seed, "rho": planted, "size": size, "generator": GENERATOR},

@@ -23,7 +23,7 @@ Examples, in their order:
 
   truegap counterfactual items new
 
-  truegap build genderbias-vl --source new --out new-benchmark
+  truegap build genderbias-vl --source new --out new-benchmark --configs original,control
 """
 
 

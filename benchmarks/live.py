@@ -1,0 +1,98 @@
+"""`truegap.perturbed` against what one would write with Pillow, reading one built benchmark on one thread, in turn.
+
+    python benchmarks/live.py [COCO_FOLDER] [--images N] [--rounds R]
+
+With a folder it takes COCO-gender's photographs from it, without one those that scikit-image ships, and builds config
+`original` of them. Both sides change the rows that `load_dataset` gives, by a transform. Reading and decoding a row is
+the same for both: it is timed alone, and the second ratio is of what each side adds to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from datasets import load_dataset
+from perturb import with_pillow
+from PIL import Image
+from pycocotools import mask as coco
+
+import truegap
+from build import build, examples, planned
+from truegap.schema import CONFIGS, CONTROLS, Perturbation, Region
+
+SHIFTS = {"weak": range(11), "middle": range(11, 21), "strong": range(11, 31)}
+RADIUS = {"weak": 10.0, "middle": 25.0, "strong": 40.0}
+SHARE = {"weak": 0.1, "middle": 0.2, "strong": 0.3}
+
+
+def pillow_way(config: str) -> Callable[[dict[str, list[Any]]], dict[str, list[Any]]]:
+    """A transform such as one writes for one's own experiment: draws, converts, pastes the person back."""
+    feature, strength = config.split("-")
+    chance = random.Random(0)  # noqa: S311  # nothing secret
+
+    def transform(batch: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        rows = [dict(zip(batch, values, strict=True)) for values in zip(*batch.values(), strict=True)]
+        return {**batch, "image": [changed(row) for row in rows]}
+
+    def changed(row: Mapping[str, Any]) -> Image.Image:
+        objects = [Region(each["id"], each["label"], each["box"]) for each in row["objects"]]
+        drawn = Perturbation(
+            feature,
+            shift=chance.choice((-1, 1)) * chance.choice(SHIFTS[strength]),
+            radius=RADIUS[strength],
+            object_ids=tuple(each.id for each in chance.sample(objects, round(SHARE[strength] * len(objects)))),
+        )
+        size = [row["height"], row["width"]]
+        person = None
+        if feature in ("object", "background"):
+            rle = coco.merge([{"counts": mask.encode(), "size": size} for mask in row["person_masks"]])
+            person = Image.fromarray(255 * coco.decode(rle))
+        return with_pillow(row["image"].convert("RGB"), drawn, person, objects)
+
+    return transform
+
+
+def seconds(dataset: Any) -> float:
+    """Of this process, which other work on the machine disturbs less than the clock."""
+    started = time.process_time()
+    for row in dataset:
+        row["image"].load()
+    return time.process_time() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("coco", type=Path, nargs="?")
+    parser.add_argument("--images", type=int, default=24)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        made = replace(planned(examples(options.coco, options.images)), configs=("original",))
+        build(made, Path(folder) / "built")
+        original = load_dataset(str(Path(folder) / "built"), "original", split="test", cache_dir=f"{folder}/cache")
+        print(f"{'config':<20}{'read ms':>9}{'Pillow ms':>11}{'truegap ms':>12}{'ratio':>8}{'beyond reading':>17}")
+        for config in CONFIGS:
+            if config in CONTROLS:
+                continue
+            sides = original, original.with_transform(pillow_way(config)), truegap.perturbed(original, config)
+            times = np.array([[seconds(side) for side in sides] for _ in range(options.rounds)])
+            read, theirs, ours = 1e3 * times.min(0) / options.images
+            print(
+                f"{config:<20}{read:>9.2f}{theirs:>11.2f}{ours:>12.2f}{theirs / ours:>8.1f}"
+                f"{(theirs - read) / (ours - read):>17.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
