@@ -18,7 +18,8 @@ Columns:
     references (float): scores on the original images, one row per draw (or per cell of a table).
     predictions (float): scores on the perturbed images.
 Options of `compute`: aggregate="mean_of_ratios" or "ratio_of_means", threshold=0.005 (rows whose |original| is below it
-    are left out of delta and listed; None for MaxSkew).
+    are left out of delta and listed; None for MaxSkew); confidence, n_resamples and seed change nothing: they are
+    accepted so that `evaluate.combine` can give them to every module.
 Returns:
     delta, signed_change, abs_change, reason, per_row, excluded, ci_low and ci_high (null: rows are scores, not images),
     options, counts.
@@ -57,6 +58,8 @@ class FeatureSensitivity(OptionalColumns, evaluate.Metric):
             features=self.declared_features(),
         )
 
-    def _compute(self, predictions, references, **options):  # noqa: ANN001, ANN003, ANN202
+    def _compute(self, predictions, references, *, confidence=0.95, n_resamples=1000, seed=0, **options):  # noqa: ANN001, ANN003, ANN202
+        # `evaluate.combine` gives every module the same options; rows are scores, so here nothing is resampled.
         result = dataclasses.asdict(feature_sensitivity(references, predictions, **options))
+        result["options"] |= {"confidence": confidence, "n_resamples": n_resamples, "seed": seed}
         return {**result, "ci_low": None, "ci_high": None}

@@ -121,6 +121,15 @@ def test_combine_passes_every_module_its_columns(load):
     )
 
 
+def test_combine_gives_options_of_the_interval_to_every_module(load):
+    both = evaluate.combine([load("ygap", "images,questions"), load("feature_sensitivity")])
+    both.add_batch(references=[0.5] * 8, **ANSWERS)
+    result = both.compute(confidence=0.9, n_resamples=20, seed=3)
+    alone = load("ygap").compute(**ANSWERS, confidence=0.9, n_resamples=20, seed=3)
+    assert result["ygap_ci_low"] == alone["ci_low"] is not None
+    assert result["feature_sensitivity_ci_low"] is None
+
+
 def test_combine_of_one_module_under_two_names(load):
     both = evaluate.combine({"with": load("ygap", "images"), "without": load("ygap")}, force_prefix=True)
     both.add_batch(predictions=[0.9, 0.1, 0.8, 0.3], genders=[1, 0, 1, 0], images=[1, 2, 3, 4])
@@ -173,7 +182,9 @@ def test_feature_sensitivity_is_the_core_function(load):
     result = load("feature_sensitivity").compute(references=[0.1, 0.001], predictions=[0.2, 0.3], threshold=0.01)
     assert result["delta"] == pytest.approx(100)
     assert [row["row"] for row in result["excluded"]] == [1]
-    assert (result["ci_low"], result["options"]) == (None, {"aggregate": "mean_of_ratios", "threshold": 0.01})
+    unused = {"confidence": 0.95, "n_resamples": 1000, "seed": 0}
+    assert result["ci_low"] is None
+    assert result["options"] == {"aggregate": "mean_of_ratios", "threshold": 0.01, **unused}
     everything = load("feature_sensitivity").compute(references=[0.1, 0.001], predictions=[0.2, 0.3], threshold=None)
     assert everything["excluded"] == ()
 

@@ -103,6 +103,23 @@ def test_runs_of_questions_are_compared_by_ygap(tmp_path):
     assert found.less == "a"
 
 
+def test_gaps_as_far_from_zero_on_both_sides_differ_but_neither_is_less(tmp_path):
+    runs = []
+    for name, shift in (("a", 0.1), ("b", -0.1001)):
+        make(tmp_path / name, name, 0, metric="ygap", protocol="vqa")
+        answers(tmp_path / name, shift)
+        runs.append(read_run(tmp_path / name))
+    rng = np.random.default_rng(0)
+    for run in runs:
+        table = pq.read_table(run.answers).to_pydict()
+        table["score"] = [min(max(each + rng.normal() * 0.05, 0), 1) for each in table["score"]]
+        pq.write_table(pa.table(table), run.answers)
+    found = compare_runs(*runs, n_resamples=200)
+    assert found.clear
+    assert found.less is None
+    assert verdict(found).startswith("they differ, but neither clearly has less bias (ygap on original: a ")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

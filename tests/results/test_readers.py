@@ -64,6 +64,54 @@ def test_vqa_configs_give_the_paired_change(tmp_path):
     assert change.delta == pytest.approx(100 * 0.1 / values(scored)["ygap"].value)
 
 
+def test_a_question_asked_on_few_images_does_not_stop_the_change(tmp_path):
+    rows = [(image, "q1") for image in "abcd"] + [(image, "q2") for image in "bc"]
+    once = {
+        "image_id": [image for image, _ in rows],
+        "gender": ["man" if image in "ab" else "woman" for image, _ in rows],
+        "question": [question for _, question in rows],
+        "score": [0.9, 0.7, 0.4, 0.2, 0.7, 0.4],
+    }
+    both = {name: column * 2 for name, column in once.items()} | {"config": ["original"] * 6 + ["blur"] * 6}
+    (change,) = score_files([table(tmp_path / "a.csv", both)], "vqa").changes
+    assert (change.delta, change.signed_low, change.signed_high) == (0, 0, 0)
+
+
+def test_pronouns_of_every_config_are_scored_apart(tmp_path):
+    columns = {
+        "his": [0.6, 0.5, 0.5, 0.5],
+        "her": [0.3, 0.6, 0.6, 0.5],
+        "gender": ["man", "woman"] * 2,
+        "config": ["original"] * 2 + ["blur"] * 2,
+    }
+    scored = score_files([table(tmp_path / "a.csv", columns)], "resolution")
+    found = {config: values(scored, config)["gap"].value for config in ("original", "blur")}
+    assert found == {"original": 0, "blur": 0}
+    assert values(scored)["ra_avg"].value == 1
+    assert values(scored, "blur")["ra_avg"].value == 0
+    assert scored.notes == ["blur: 1 rows have no single highest score; they count as wrong"]
+
+
+def test_counterfactuals_of_every_config_and_context_are_scored_apart(tmp_path):
+    columns = {
+        "base": [0.9] * 4 + [0.1] * 4,
+        "counterfactual": [0.9] * 8,
+        "occupation": ["pilot", "pilot", "nurse", "nurse"] * 2,
+        "pair": ["pilot|nurse"] * 8,
+        "gender": ["man", "woman"] * 4,
+        "config": ["original"] * 4 + ["blur"] * 4,
+    }
+    scored = score_files([table(tmp_path / "a.csv", columns)], "counterfactual")
+    assert values(scored)["acc"].value == 1
+    assert values(scored, "blur")["acc"].value == 0
+    assert scored.notes[0] == (
+        "original: no intervals (they need ids of images, several per occupation and gender); "
+        "noise alone keeps b_ovl and b_max above 0"
+    )
+    both = score_files([table(tmp_path / "b.csv", columns | {"context": ["VL"] * 8})], "counterfactual")
+    assert [each.config for each in both.scores if each.metric == "b_max"] == ["VL", "VL blur"]
+
+
 def test_a_change_on_other_images_is_not_given(tmp_path):
     before, after = vqa(), vqa()
     after["image_id"] = [f"x{each}" for each in after["image_id"]]
@@ -189,7 +237,7 @@ def test_counterfactual_table(tmp_path):
     found = values(scored)
     for name in ("acc", "b_ovl", "b_max", "ipss", "delta_acc"):
         assert found[name].value == getattr(core, name)
-    assert found["b_ovl"].ci_low <= core.b_ovl <= found["b_ovl"].ci_high
+    assert found["b_ovl"].ci_low is None
     assert values(scored, scope="pair:cook|maid")["b_pair"].value == core.per_pair[1].bias
     assert values(scored, scope="occupation:nurse")["b_micro"].value == core.b_micro["nurse"]
 
@@ -430,7 +478,8 @@ def test_known_images_make_the_intervals_of_counterfactual_answers(tmp_path):
     assert named.notes == ["original: intervals resample base images; noise alone keeps b_ovl and b_max above 0"]
     del columns["image_id"]
     unnamed = score_files([table(tmp_path / "b.csv", columns)], "counterfactual")
-    assert "resample pairs of occupations" in unnamed.notes[0]
+    assert "no intervals (they need ids of images" in unnamed.notes[0]
+    assert {values(unnamed)[name].ci_low for name in ("acc", "b_ovl", "ipss", "delta_acc")} == {None}
     by_occupation = score_files([tmp_path / "b.csv"], "counterfactual", Scoring(delta_acc="occupation"))
     assert values(by_occupation)["delta_acc"].value > values(unnamed)["delta_acc"].value
     assert by_occupation.options["delta_acc"] == "occupation"

@@ -336,5 +336,5 @@ def test_an_entry_of_two_files_is_named(tmp_path):
 def test_items_name_their_base_image(four):
     paths, _ = four
     scored = score_files(paths, "counterfactual", pairs=paths[0].parent)
-    assert scored.notes[0].startswith("original: intervals resample")
+    assert scored.notes[0].startswith("original: no intervals (they need ids of images, several")
     assert values(scored)["b_ovl"].counts["images"] == 8

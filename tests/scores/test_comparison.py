@@ -142,6 +142,15 @@ def test_score_change_is_paired():
     assert "below the threshold" in none.reason
 
 
+def test_a_resample_without_a_score_is_left_out_of_both():
+    with_none, without = [0.5, np.nan, 0.7], [0.5, 0.7]
+    change = score_change(0.6, 0.5, with_none, [0.4, 0.4, 0.6])
+    assert change == score_change(0.6, 0.5, without, [0.4, 0.6])
+    assert paired_difference(0.6, 0.5, with_none, [0.4, 0.4, 0.6]) == paired_difference(0.6, 0.5, without, [0.4, 0.6])
+    with pytest.raises(ScoreError, match="no resample has both scores"):
+        context_gap(0.6, 0.5, [np.nan, 0.5], [0.5, np.nan])
+
+
 def test_resamples_must_be_aligned():
     with pytest.raises(ScoreError, match="as many on both sides"):
         paired_difference(0.0, 0.0, [1.0, 2.0], [1.0])

@@ -49,6 +49,12 @@ def test_opposite_gaps_cancel_in_ygap_and_not_in_mean_abs_ygap():
     assert [each.ygap for each in result.per_question] == [1.0, -1.0]
 
 
+@pytest.mark.parametrize("strata", [["topic"], {"topic": "brave"}, {"topic": {"braev": "personality"}}])
+def test_groupings_of_no_question_are_refused(strata):
+    with pytest.raises(ScoreError, match="strata: "):
+        ygap([0.9, 0.1], ["man", "woman"], questions=["brave"] * 2, strata=strata)
+
+
 def test_strata_average_their_questions_and_leave_out_the_unnamed():
     result = ygap(
         [1, 0, 0.5, 0, 0, 1],

@@ -52,7 +52,8 @@ def verdict(found: Comparison) -> str:
 
     values = f"{found.first} {number(found.first_value)}, {found.second} {number(found.second_value)}"
     span = interval(found.ci_low, found.ci_high, signed)
-    said = f"less bias: {found.less}" if found.less else "no clear difference"
+    unclear = "they differ, but neither clearly has less bias" if found.clear else "no clear difference"
+    said = f"less bias: {found.less}" if found.less else unclear
     return (
         f"{said} ({found.metric} on {found.config}: {values}; difference {signed(found.difference)} {span}, "
         f"p = {found.p_value:.2g}, {found.images} images)"

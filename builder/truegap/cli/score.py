@@ -19,14 +19,16 @@ FILES is one table (.csv, .tsv, .parquet) with a row per answer, or what the pap
   retrieval: score, gender, image_id, query; optional: config
 
   resolution: his, her, gender (of the person referred to); optional: their, other_gender, image_id, occupation, sector,
-  specialisation
+  specialisation, config
 
   counterfactual: base, counterfactual (P of the right option, or 0/1), occupation, pair ("occ_m|occ_f"), gender (of the
-  base image); optional: order (0/1), context, image_id (of the base image)
+  base image); optional: order (0/1), context, image_id (of the base image), config
 
-With config, the change from `original` to every other config is given too. JSON that is read: VisoGender's raw scores
-(resolution: one or both contexts; retrieval: one) and benchmark scores, GenderBias-VL's result items (base and
-counterfactual, and then both with the options swapped; --pairs names the authors' table of pairs).
+With config, each is scored apart; of vqa and retrieval the change from `original` to every other is given too.
+
+JSON that is read: VisoGender's raw scores (resolution: one or both contexts; retrieval: one) and benchmark scores,
+GenderBias-VL's result items (base and counterfactual, and then both with the options swapped; --pairs names the
+authors' table of pairs).
 
 Examples:
 

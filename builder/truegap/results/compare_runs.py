@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from truegap.errors import UserError
 from truegap.results.answers import read_answers
 from truegap.results.readers_retrieval import Similarities, similarities
@@ -40,7 +42,8 @@ class Comparison:
         ci_high: Upper end.
         p_value: Two-sided bootstrap p-value of no difference.
         clear: Whether the interval leaves out 0.
-        less: Name of the model with the score nearer to 0; None where the difference is not clear.
+        less: Name of the model whose score is nearer to 0; None where that is not clear, as where both are as far from
+            it on different sides.
         images: How many both answered.
         options: Conventions of the interval.
     """
@@ -98,6 +101,7 @@ def compare_runs(
             )
         (one, ones), (other, others) = measured
         found = paired_difference(one, other, ones, others, confidence=confidence)
+        sizes = paired_difference(abs(one), abs(other), np.abs(ones), np.abs(others), confidence=confidence)
     except ScoreError as error:
         raise UserError(f"{first.folder} and {second.folder}: {error}") from None
     names = [plain(run.record.model.name) for run in (first, second)]
@@ -116,7 +120,7 @@ def compare_runs(
         ci_high=found.ci_high,
         p_value=found.p_value,
         clear=found.clear,
-        less=nearer if found.clear else None,
+        less=nearer if found.clear and sizes.clear else None,
         images=images,
         options={"n_resamples": n_resamples, "confidence": confidence, "seed": seed},
     )

@@ -1,15 +1,15 @@
 """Answers that exist already: files of people's own code, of the papers' code, and tables, read and scored.
 
 Tables (`.csv`, `.tsv`, `.parquet`) have one row per answer. Columns in brackets may be left out; `config` tells the
-original images from perturbed ones, whose change is then given too.
+original images from perturbed ones: each is scored apart, and of vqa and retrieval the change is given too.
 
 vqa: `score` p(Yes) in [0, 1] or 0/1, `gender` woman/man, [`image_id`, `question`, `config`, `topic` and `polarity` of
     the question, `option`: rows other than `yes` are passed over]
 retrieval: `score` similarity, `gender`, `image_id`, `query`, [`config`]
 resolution: `his`, `her`, [`their`] scores, `gender` of the person referred to, [`other_gender`, `image_id`,
-    `occupation`, `sector`, `specialisation`]
+    `occupation`, `sector`, `specialisation`, `config`]
 counterfactual: `base` and `counterfactual` P(right option) or 0/1, `occupation`, `pair` as `occ_m|occ_f`, `gender` of
-    the base image, [`order` 0/1, `context`, `image_id` of the base image]
+    the base image, [`order` 0/1, `context`, `image_id` of the base image, `config`]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from truegap.errors import UserError
 from truegap.results import readers_genderbias_vl, readers_visogender
 from truegap.results.readers_counterfactual import by_context, of_items, score_counterfactual
 from truegap.results.readers_json import read_json
+from truegap.results.readers_questions import of_table, score_questions
 from truegap.results.readers_resolution import by_config, by_template, pronouns, score_resolution, score_templates
 from truegap.results.readers_retrieval import score_own_images, score_retrieval, similarities
 from truegap.results.readers_scoring import ORIGINAL, Scored, Scoring
@@ -117,7 +118,9 @@ def _score_table(table: Columns, protocol: str, scoring: Scoring) -> Scored:
         table.require(
             ("his", "her", "gender"), "a resolution table has his, her, [their], gender, [other_gender, image_id]"
         )
-        return score_resolution({ORIGINAL: pronouns(table)}, scoring)
+        return score_resolution(pronouns(table), scoring)
+    if "right" in table:
+        return score_questions(of_table(table), scoring)
     table.require(
         ("base", "counterfactual", "occupation", "pair", "gender"),
         "a counterfactual table has base, counterfactual, occupation, pair, gender, [order, context, image_id]",

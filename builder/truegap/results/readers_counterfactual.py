@@ -13,7 +13,7 @@ from truegap.results.readers_scoring import ORIGINAL, Floats, Scored, Scoring
 from truegap.results.readers_table import Columns
 from truegap.results.records import ScoreRecord
 from truegap.results.show import plain
-from truegap.scores import GENDERS, bootstrap_weights, counterfactual_bias, interval
+from truegap.scores import GENDERS, counterfactual_bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Items:
 
 
 def by_context(table: Columns) -> dict[str, Items]:
-    """The items of every context of a table; one context where none is named.
+    """The items of every context of a table, and of every config but the original apart.
 
     Raises:
         UserError: A cell is not what it should be.
@@ -52,7 +52,7 @@ def by_context(table: Columns) -> dict[str, Items]:
             raise UserError(f"{table.where(row)}: {said}; give two occupations as occ_m|occ_f")
     genders = [GENDERS[code] for code in table.genders()]
     images = table.text("image_id") if "image_id" in table else None
-    contexts = table.text("context") if "context" in table else [ORIGINAL] * len(table)
+    contexts = _contexts(table)
     found = {}
     for context in dict.fromkeys(contexts):
         rows = [row for row, each in enumerate(contexts) if each == context]
@@ -66,6 +66,16 @@ def by_context(table: Columns) -> dict[str, Items]:
             images=None if images is None else [images[row] for row in rows],
         )
     return found
+
+
+def _contexts(table: Columns) -> list[str]:
+    """What each row is scored with: its context, its config, or both where both are given."""
+    contexts = table.text("context") if "context" in table else [ORIGINAL] * len(table)
+    named = table.text("config") if "config" in table else [ORIGINAL] * len(table)
+    return [
+        context if config == ORIGINAL else config if context == ORIGINAL else f"{context} {config}"
+        for context, config in zip(contexts, named, strict=True)
+    ]
 
 
 def of_items(items: Sequence[Item]) -> Items:
@@ -107,18 +117,12 @@ def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored
             **conventions,
         )
         counts = dict(result.counts)
-        values = {
-            "acc": [pair.acc for pair in result.per_pair],
-            "b_ovl": [abs(pair.bias) for pair in result.per_pair],
-            "ipss": [pair.ipss for pair in result.per_pair],
-        }
-        if result.delta_acc is not None:
-            values["delta_acc"] = [pair.delta_acc or 0.0 for pair in result.per_pair]
-        for name, each in values.items():
-            low, high = result.intervals[name] if result.intervals else _over_pairs(np.array(each), scoring)
-            value = getattr(result, name)
+        for name in ("acc", "b_ovl", "ipss", *(["delta_acc"] if result.delta_acc is not None else [])):
+            low, high = result.intervals[name] if result.intervals else (None, None)
             found.scores.append(
-                ScoreRecord(metric=name, config=context, value=value, ci_low=low, ci_high=high, counts=counts)
+                ScoreRecord(
+                    metric=name, config=context, value=getattr(result, name), ci_low=low, ci_high=high, counts=counts
+                )
             )
         found.scores.append(ScoreRecord(metric="b_max", config=context, value=result.b_max, counts=counts))
         found.scores += [
@@ -129,15 +133,10 @@ def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored
             ScoreRecord(metric="b_micro", config=context, scope=f"occupation:{name}", value=value)
             for name, value in result.b_micro.items()
         ]
-        units = "base images" if result.intervals else "pairs of occupations"
-        found.notes.append(f"{context}: intervals resample {units}; noise alone keeps b_ovl and b_max above 0")
+        known = (
+            "intervals resample base images; "
+            if low is not None
+            else "no intervals (they need ids of images, several per occupation and gender); "
+        )
+        found.notes.append(f"{context}: {known}noise alone keeps b_ovl and b_max above 0")
     return found
-
-
-def _over_pairs(values: Floats, scoring: Scoring) -> tuple[float | None, float | None]:
-    # One pair resamples to itself: an interval from it would claim to be sure.
-    if len(values) < 2 or not scoring.n_resamples:  # noqa: PLR2004
-        return None, None
-    chunks = bootstrap_weights(np.zeros(len(values)), n_resamples=scoring.n_resamples, seed=scoring.seed)
-    means = np.concatenate([weights @ values / len(values) for weights in chunks])
-    return interval(means, float(values.mean()), confidence=scoring.confidence)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegap.errors import UserError
-from truegap.results.readers_scoring import Floats, Ints, Scored, Scoring
+from truegap.results.readers_scoring import Floats, Ints, Scored, Scoring, configs
 from truegap.results.readers_table import Columns
 from truegap.results.readers_visogender import PRONOUNS, Resolved
 from truegap.results.records import ScoreRecord
@@ -39,8 +39,8 @@ class Pronouns:
     groups: dict[str, list[str]]
 
 
-def pronouns(table: Columns) -> Pronouns:
-    """Scores of the pronouns of a table.
+def pronouns(table: Columns) -> dict[str, Pronouns]:
+    """Scores of the pronouns of every config of a table.
 
     Raises:
         UserError: A cell is not what it should be.
@@ -48,13 +48,20 @@ def pronouns(table: Columns) -> Pronouns:
     others: list[str | None] = [None] * len(table)
     if "other_gender" in table:
         others = [GENDERS[code] for code in table.genders("other_gender")]
-    return Pronouns(
-        scores=np.stack([table.numbers(name) for name in PRONOUNS if name in table], axis=1),
-        genders=[GENDERS[code] for code in table.genders()],
-        others=others,
-        images=table.text("image_id") if "image_id" in table else None,
-        groups={name: table.text(name) for name in GROUPS if name in table},
-    )
+    scores = np.stack([table.numbers(name) for name in PRONOUNS if name in table], axis=1)
+    genders = [GENDERS[code] for code in table.genders()]
+    images = table.text("image_id") if "image_id" in table else None
+    groups = {name: table.text(name) for name in GROUPS if name in table}
+    return {
+        config: Pronouns(
+            scores=scores[rows],
+            genders=[genders[row] for row in rows],
+            others=[others[row] for row in rows],
+            images=None if images is None else [images[row] for row in rows],
+            groups={name: [values[row] for row in rows] for name, values in groups.items()},
+        )
+        for config, rows in configs(table).items()
+    }
 
 
 def by_template(found: Sequence[Resolved]) -> dict[str, Pronouns]:
@@ -131,10 +138,12 @@ def score_templates(sets: Mapping[tuple[str, str], Pronouns], scoring: Scoring) 
                 each.model_copy(update={"scope": template if each.scope == "all" else f"{template}:{each.scope}"})
                 for each in scored.scores
             ]
+            scored.notes = [f"template {template}: {note}" for note in scored.notes]
         if found is None:
             found = scored
         else:
             found.scores += scored.scores
+            found.notes += scored.notes
     assert found is not None
     return found
 
@@ -143,7 +152,7 @@ def score_resolution(asked: dict[str, Pronouns], scoring: Scoring) -> Scored:
     """Accuracy, gap and neutral rate, overall and split by who is in the picture; also two ways where "their" is known.
 
     Args:
-        asked: By whom the pronoun refers to: `occupation`, `participant`.
+        asked: By config, or by whom the pronoun refers to: `occupation`, `participant`.
         scoring: The conventions.
 
     Raises:
@@ -163,6 +172,10 @@ def score_resolution(asked: dict[str, Pronouns], scoring: Scoring) -> Scored:
         for scope, chosen in scopes.items():
             if chosen.any():
                 found.scores += _resolution(rows, np.flatnonzero(chosen), config, scope, scoring, options)
+        tied = next(each.counts["ties"] for each in found.scores if each.config == config)
+        if tied:
+            taken = "wrong" if scoring.ties == "wrong" else "resolved to the first of his, her, their"
+            found.notes.append(f"{config}: {tied} rows have no single highest score; they count as {taken}")
         splits = resolution_splits(rows.scores, rows.genders, rows.others, **options)
         if splits.overall is not None:
             found.scores.append(ScoreRecord(metric="overall", config=config, value=splits.overall))

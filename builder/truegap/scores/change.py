@@ -58,12 +58,13 @@ def paired_difference(
         A `Difference`.
 
     Raises:
-        ScoreError: The resamples are not aligned.
+        ScoreError: The resamples are not aligned, or none has both scores (NaN where one has none).
 
     >>> paired_difference(0.5, 0.2, [0.5, 0.6, 0.4], [0.2, 0.2, 0.2]).clear
     True
     """
-    differences = _aligned(first_resampled) - _aligned(second_resampled, len(np.asarray(first_resampled)))
+    ones, others = _pairs(first_resampled, second_resampled)
+    differences = ones - others
     low, high = interval(differences, first - second, confidence=confidence)
     smaller = min(int(np.sum(differences <= 0)), int(np.sum(differences >= 0)))
     probability = min(1.0, 2 * (1 + smaller) / (1 + len(differences)))
@@ -118,14 +119,13 @@ def score_change(
         A `ScoreChange`.
 
     Raises:
-        ScoreError: The resamples are not aligned.
+        ScoreError: The resamples are not aligned, or none has both scores (NaN where one has none).
 
     >>> change = score_change(0.4, 0.3, [0.4, 0.5], [0.3, 0.4])
     >>> round(change.delta, 6), round(change.signed_low, 6)
     (25.0, -0.1)
     """
-    before = _aligned(original_resampled)
-    after = _aligned(perturbed_resampled, len(before))
+    before, after = _pairs(original_resampled, perturbed_resampled)
     low, high = interval(after - before, perturbed - original, confidence=confidence)
     found = feature_sensitivity([original], [perturbed], threshold=threshold)
     delta_low = delta_high = None
@@ -193,13 +193,12 @@ def context_gap(
         A `ContextGap`.
 
     Raises:
-        ScoreError: The resamples are not aligned.
+        ScoreError: The resamples are not aligned, or none has both scores (NaN where one has none).
 
     >>> context_gap(0.4, 0.1, [0.4, 0.4], [0.1, 0.1]).share
     0.25
     """
-    whole = _aligned(original_resampled)
-    context = _aligned(removed_resampled, len(whole))
+    whole, context = _pairs(original_resampled, removed_resampled)
     low, high = interval(context, removed, confidence=confidence)
     limit = threshold or 0.0
     if original == 0 or abs(original) < limit:
@@ -207,6 +206,16 @@ def context_gap(
         return ContextGap(removed, low, high, None, None, None, reason)
     share_low, share_high = interval(_ratio(context, whole), removed / original, confidence=confidence)
     return ContextGap(removed, low, high, removed / original, share_low, share_high, None)
+
+
+def _pairs(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Aligned resamples on which both have a score: one that drew no answer to a question has none."""
+    one = _aligned(first)
+    other = _aligned(second, len(one))
+    known = ~(np.isnan(one) | np.isnan(other))
+    if not known.any():
+        raise ScoreError("resampled: no resample has both scores; give more resamples, or more images per question")
+    return one[known], other[known]
 
 
 def _aligned(values: npt.ArrayLike, length: int | None = None) -> Floats:

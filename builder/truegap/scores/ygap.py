@@ -122,7 +122,8 @@ def ygap(
 
     Raises:
         ScoreError: A probability is NaN or outside [0, 1], a label is unknown, columns are not aligned, a question
-            has no woman or no man, one image has two genders or clusters, or an option is unknown.
+            has no woman or no man, one image has two genders or clusters, a grouping names none of the questions, or
+            an option is unknown.
 
     >>> result = ygap([0.9, 0.7, 0.4, 0.2], ["man", "man", "woman", "woman"])
     >>> round(result.ygap, 3), result.ci_low is None
@@ -133,6 +134,9 @@ def ygap(
     seeded(seed)
     whole(n_resamples, "n_resamples")
     whole(n_permutations, "n_permutations")
+    groupings = strata or {}
+    if not isinstance(groupings, Mapping) or not all(isinstance(of, Mapping) for of in groupings.values()):
+        raise ScoreError('strata: no groupings of questions; give such as {"topic": {"brave": "personality"}}')
     scores = vector(predictions, "predictions", 0.0, 1.0)
     same_length(len(scores), genders, "genders")
     gender = codes(genders, "genders")
@@ -172,14 +176,14 @@ def ygap(
         ci_high=high,
         p_value=probability,
         per_question=per_question,
-        per_stratum=_per_stratum(gaps, names, strata or {}),
+        per_stratum=_per_stratum(gaps, names, groupings),
         options={
             "confidence": confidence,
             "n_resamples": n_resamples,
             "n_permutations": n_permutations,
             "method": method,
             "seed": seed,
-            "strata": sorted(strata or {}),
+            "strata": sorted(groupings),
         },
         counts=counts,
     )
@@ -304,7 +308,8 @@ def resampled_ygap(
         seed: Of the resamples.
 
     Returns:
-        `(resamples,)` gaps.
+        `(resamples,)` gaps; NaN where a resample holds no answer to a question (`paired_difference` and its like leave
+        it out).
 
     Raises:
         ScoreError: As `ygap`.
@@ -353,6 +358,8 @@ def _per_stratum(
 ) -> dict[str, dict[str, dict[str, float]]]:
     found: dict[str, dict[str, dict[str, float]]] = {}
     for stratum, of in strata.items():
+        if of and not set(of) & set(names):
+            raise ScoreError(f"strata: {stratum!r} names none of the questions, such as {names[0]!r}")
         rows: dict[str, list[float]] = {}
         for name, gap in zip(names, gaps, strict=True):
             if name in of:
