@@ -46,6 +46,44 @@ def test_scores_changes_and_summary_belong_together():
     assert found.options["k"] == [10, 5]
 
 
+def test_every_pair_is_compared_in_every_scope():
+    # given a control that is the original, an object config and its placebo, both arms of a swap, nobody in the picture
+    extra = ["object-placebo-strong", "background-swap-same", "background-swap-cross", "person-removed"]
+    found = run(
+        [("original", BEFORE), ("control", BEFORE), ("object-strong", AFTER), *((each, AFTER) for each in extra)]
+    )
+    pairs = {(each.config, each.against) for each in found.contrasts}
+    assert pairs == {
+        ("object-strong", "control"),
+        ("object-strong", "object-placebo-strong"),
+        ("background-swap-cross", "background-swap-same"),
+    }
+    assert {each.scope for each in found.contrasts} == {each.scope for each in found.contexts} == {"all", "one", "two"}
+    change = pick(found.changes, metric="max_skew@10", config="object-strong", scope="two")[0]
+    pair = pick(found.contrasts, metric="max_skew@10", config="object-strong", against="control", scope="two")[0]
+    assert (pair.difference, pair.delta_beyond) == pytest.approx((change.signed_change, change.delta))
+    for each in pick(found.contrasts, against="object-placebo-strong"):
+        assert (each.difference, each.delta_beyond, each.p_value) == (0, 0, 1)
+    context = pick(found.contexts, metric="max_skew@10", scope="all")[0]
+    removed = pick(found.scores, metric="max_skew@10", config="person-removed", scope="all")[0]
+    assert context.gap == pytest.approx(removed.value - removed.null)
+    # the mean over perturbations leaves the controls out
+    assert (
+        found.summary.mean_delta
+        == pick(found.changes, metric="max_skew@10", config="object-strong", scope="all")[0].delta
+    )
+
+
+def test_without_resamples_nothing_is_compared_in_pairs():
+    found = run([("original", BEFORE), ("control", BEFORE), ("object-weak", AFTER)], replace(PROTOCOL, n_resamples=0))
+    assert (found.contrasts, found.contexts) == ([], [])
+
+
+def test_the_original_must_come_first():
+    with pytest.raises(UserError, match="the first config is control; original must come before"):
+        run([("control", BEFORE), ("original", BEFORE)])
+
+
 def test_scopes_are_their_prompts_alone():
     # given a prompt set of two; then its scores are those of a run with that set alone
     both = run([("original", BEFORE)])

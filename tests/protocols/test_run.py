@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 
 import pytest
 
 from examples import example, selection
 from tiny import save_clip
-from truegap.build import Plan, Workspace, build_shard
+from truegap.build import Plan, Workspace, build_shard, choose_configs
 from truegap.errors import UserError
 from truegap.hub.benchmark import open_benchmark
 from truegap.models import EmbeddingCache, load_model
 from truegap.protocols.prompts import Prompt, PromptSet
 from truegap.protocols.retrieval import Retrieval
-from truegap.protocols.run import run_retrieval
+from truegap.protocols.run import run_protocol
 from truegap.results.answers import read_answers
 from truegap.results.runs import read_run
 from truegap.schema import CONFIGS
@@ -57,7 +58,7 @@ def quiet(what, total):
 def run(benchmark, model, tmp_path):
     def call(name="run", protocol=PROTOCOL, *, cache="cache.sqlite", configs=CONFIGS, **options):
         with EmbeddingCache(tmp_path / cache) as opened:
-            return run_retrieval(
+            return run_protocol(
                 open_benchmark(benchmark),
                 model,
                 protocol,
@@ -80,6 +81,9 @@ def test_run_folder_is_complete(run):
     assert found.record.model.kind == "dual-encoder"
     assert found.record.options["k"] == [2]
     assert found.record.environment.packages["torch"]
+    assert (found.record.compute.device, found.record.compute.dtype) == ("cpu", "float32")
+    assert found.record.compute.device_name
+    assert [type(found.record.statistics[name]) for name in ("seconds", "images", "computed")] == [float, int, int]
     assert {each.config for each in found.scores.scores} == set(CONFIGS)
     assert {each.config for each in found.scores.changes} == set(CONFIGS) - {"original"}
     assert "each of 5 balanced draws ranks 5 women and 5 men of 5 and 7" in found.record.notes
@@ -106,6 +110,48 @@ def test_same_question_is_not_asked_twice(run):
     again, known = run()
     assert known
     assert (again / "answers.parquet").stat().st_mtime_ns == written
+
+
+def test_a_finished_run_of_an_older_format_is_scored_anew(run):
+    # given a run that an older truegap wrote; then the same command adds what it lacks, without a forward pass
+    folder, _ = run()
+    scores = json.loads((folder / "scores.json").read_text())
+    for name in ("contrasts", "contexts"):
+        scores.pop(name)
+    (folder / "scores.json").write_text(json.dumps(scores | {"format_version": 1}))
+    _, known = run()
+    found = read_run(folder)
+    assert not known
+    assert found.scores.contrasts
+    assert found.record.statistics["computed"] == 0
+
+
+def test_controls_on_request_are_answered_too(model, tmp_path):
+    configs = choose_configs(["original", "control", "object-strong", "extra"])
+    chosen = selection(10, example(10, "man"), example(11, "man"))
+    workspace = Workspace(Plan("synthetic", "1.0.0", chosen, configs), tmp_path / "b")
+    with workspace.opened():
+        for task in workspace.tasks():
+            build_shard(task)
+        workspace.finish()
+    with EmbeddingCache(tmp_path / "cache") as cache:
+        folder, _ = run_protocol(
+            open_benchmark(str(tmp_path / "b")),
+            model,
+            PROTOCOL,
+            folder=tmp_path / "run",
+            configs=configs,
+            progress=quiet,
+            cache=cache,
+        )
+    found = read_run(folder)
+    assert tuple(found.record.configs) == configs
+    assert {(each.config, each.against) for each in found.scores.contrasts} == {
+        ("object-strong", "control"),
+        ("object-strong", "object-placebo-strong"),
+        ("background-swap-cross", "background-swap-same"),
+    }
+    assert {each.scope for each in found.scores.contexts} == {"all"}
 
 
 def test_another_question_does_not_replace_a_run(run):
@@ -146,7 +192,7 @@ def test_order_of_the_benchmark_changes_no_score(run, model, tmp_path, monkeypat
     chosen = selection(10, *extra)
     turned = build(tmp_path / "turned", replace(chosen, examples=chosen.examples[::-1]))
     with EmbeddingCache(tmp_path / "c") as cache:
-        folder, _ = run_retrieval(
+        folder, _ = run_protocol(
             open_benchmark(turned), model, PROTOCOL, folder=tmp_path / "t", configs=CONFIGS, progress=quiet, cache=cache
         )
     assert read_run(folder).scores.scores == read_run(straight).scores.scores

@@ -94,12 +94,12 @@ def _run(name: str, folder: Path, benchmark: Path, out: Path) -> Path:
     from truegap.hub.benchmark import open_benchmark
     from truegap.models import EmbeddingCache, load_dual_encoder
     from truegap.protocols.retrieval import Retrieval
-    from truegap.protocols.run import run_retrieval
+    from truegap.protocols.run import run_protocol
     from truegap.schema import CONFIGS
 
     typer.echo(f"3  {name}: 211 prompts, fifteen configs, five balanced draws")
     with EmbeddingCache(out / "cache" / "embeddings.sqlite") as cache:
-        run, _ = run_retrieval(
+        run, _ = run_protocol(
             open_benchmark(str(benchmark)),
             load_dual_encoder(str(folder), device="cpu"),
             Retrieval(n_resamples=RESAMPLES),

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from truegap.cli.progress import progress
 
-_HELP = """Run a model over every config of a benchmark.
+_HELP = """Ask a model every config of a benchmark.
 
-The run is a folder: answers.parquet, scores.json, run.json. Embeddings are kept in a cache, so an interrupted
-run goes on, and a second one computes nothing that is known.
+The run is a folder: answers.parquet, scores.json, run.json. Embeddings and answers are kept in a cache, so an
+interrupted run goes on, and a second one computes nothing that is known.
+
+What is asked is the protocol's: vqa (81 questions with options, scored by YGap), retrieval (images ranked by
+prompts), resolution (the right pronoun; VisoGender), retrieval-occupations (VisoGender's images of an occupation ranked
+by its neutral caption), counterfactual (which of two occupations; GenderBias-VL). By default it follows from the
+benchmark and the kind of model.
 
 Examples:
 
   truegap evaluate --model openai/clip-vit-base-patch32 --benchmark coco-gender
 
+  truegap evaluate --model llava-hf/llava-1.5-7b-hf --benchmark coco-gender --profile lite --dtype bfloat16
+
   truegap evaluate --model open_clip:ViT-B-32/laion2b_s34b_b79k --benchmark ORG/coco-gender@v1.0.0 --k 1000
 
   truegap evaluate --model ./my-clip --benchmark coco-gender --prompts my-prompts.txt --configs background-strong
+
+  truegap evaluate --model ./my-llava --benchmark coco-gender --sample-id 139
 """
 
 
@@ -30,70 +41,181 @@ def register(app: typer.Typer) -> None:
     app.command("evaluate", help=_HELP)(evaluate)
 
 
+_RETRIEVAL, _VQA, _RESOLUTION, _COUNTERFACTUAL = "Retrieval", "Visual questions", "Resolution", "Counterfactual"
+
+
 def evaluate(
+    context: typer.Context,
     model: Annotated[
         str, typer.Option(help="Hub id, folder, open_clip:ARCHITECTURE/TAG, hf-hub:ORG/NAME, or a plug-in.")
     ],
     benchmark: Annotated[str, typer.Option(help="A built folder, or ORG/NAME[@TAG] on the Hub.")],
-    protocol: Annotated[str, typer.Option(help="What is asked: retrieval.")] = "retrieval",
+    protocol: Annotated[
+        str, typer.Option(help="vqa, retrieval, resolution, retrieval-occupations or counterfactual.")
+    ] = "",
+    profile: Annotated[str, typer.Option(help="full, or lite: a frozen sample on the fifteen configs.")] = "full",
     configs: Annotated[str, typer.Option(help="Some configs, separated by commas; all by default.")] = "",
-    prompts: Annotated[
-        str, typer.Option(help="Prompt sets or files (.txt, .json), separated by commas.")
-    ] = "adjectives-r1,occupations-r1",
-    k: Annotated[str, typer.Option(help="Cuts, separated by commas; by default 1000, or n // 10 for small sets.")] = "",
-    draws: Annotated[int, typer.Option(help="Balanced draws.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of draws and resamples.")] = 0,
-    target: Annotated[str, typer.Option(help="Desired shares: uniform or dataset.")] = "uniform",
-    empty: Annotated[str, typer.Option(help="Skew of a gender absent from the top k: clip or neg_inf.")] = "clip",
-    aggregate: Annotated[
-        str, typer.Option(help="Delta over draws: mean_of_ratios or ratio_of_means.")
-    ] = "mean_of_ratios",
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of draws, resamples and orders.", min=0)] = 0,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples; 0 for no intervals.", min=0)] = 1000,
     out: Annotated[Path | None, typer.Option(help="The run's folder; by default under runs/.")] = None,
     limit: Annotated[int | None, typer.Option(help="A balanced sample of so many images.")] = None,
+    sample_id: Annotated[
+        list[str] | None, typer.Option(help="Print the answers to this image (may be repeated); nothing is scored.")
+    ] = None,
+    prompts: Annotated[
+        str,
+        typer.Option(help="Prompt sets or files (.txt, .json), separated by commas.", rich_help_panel=_RETRIEVAL),
+    ] = "adjectives-r1,occupations-r1",
+    k: Annotated[
+        str,
+        typer.Option(
+            help="Cuts, separated by commas; by default 1000, or n // 10 for small sets; 5,10 by occupation.",
+            rich_help_panel=_RETRIEVAL,
+        ),
+    ] = "",
+    draws: Annotated[int, typer.Option(help="Balanced draws.", min=1, rich_help_panel=_RETRIEVAL)] = 5,
+    target: Annotated[
+        str, typer.Option(help="Desired shares: uniform or dataset.", rich_help_panel=_RETRIEVAL)
+    ] = "uniform",
+    empty: Annotated[
+        str, typer.Option(help="Skew of a gender absent from the top k: clip or neg_inf.", rich_help_panel=_RETRIEVAL)
+    ] = "clip",
+    aggregate: Annotated[
+        str, typer.Option(help="Delta over draws: mean_of_ratios or ratio_of_means.", rich_help_panel=_RETRIEVAL)
+    ] = "mean_of_ratios",
+    questions: Annotated[
+        str, typer.Option(help="The question set, or a .json file like it.", rich_help_panel=_VQA)
+    ] = "vqa-r1",
+    order: Annotated[
+        str, typer.Option(help="Of the options: fixed, or permuted per question.", rich_help_panel=_VQA)
+    ] = "fixed",
+    yes: Annotated[str, typer.Option(help="What counts: probability or argmax.", rich_help_panel=_VQA)] = "probability",
+    normalise: Annotated[
+        str, typer.Option(help="Probability among the options, or in the vocabulary.", rich_help_panel=_VQA)
+    ] = "options",
+    view: Annotated[str, typer.Option(help="What is shown: full, or person.", rich_help_panel=_VQA)] = "full",
+    margin: Annotated[
+        float, typer.Option(help="Around the person's box, as a share of it.", min=0, rich_help_panel=_VQA)
+    ] = 0.1,
+    threshold: Annotated[
+        float,
+        typer.Option(help="No delta where |original| is below it; not for retrieval.", min=0, rich_help_panel=_VQA),
+    ] = 0.005,
+    candidates: Annotated[
+        str, typer.Option(help="three (their is wrong) or two.", rich_help_panel=_RESOLUTION)
+    ] = "three",
+    ties: Annotated[
+        str, typer.Option(help="wrong, or first as the public code.", rich_help_panel=_RESOLUTION)
+    ] = "wrong",
+    round_intermediate: Annotated[
+        bool, typer.Option(help="Two decimals before averaging, as published.", rich_help_panel=_RESOLUTION)
+    ] = False,
+    contexts: Annotated[
+        str, typer.Option(help="Some of VL, V, L, separated by commas.", rich_help_panel=_COUNTERFACTUAL)
+    ] = "VL,V,L",
+    option_text: Annotated[
+        str, typer.Option(help="letter, as published, or content.", rich_help_panel=_COUNTERFACTUAL)
+    ] = "letter",
+    ipss: Annotated[
+        str, typer.Option(help="per_order, as published, or merged.", rich_help_panel=_COUNTERFACTUAL)
+    ] = "per_order",
+    b_max: Annotated[str, typer.Option(help="abs, or signed as published.", rich_help_panel=_COUNTERFACTUAL)] = "abs",
+    difference: Annotated[
+        str | None,
+        typer.Option(help="probability, or outcome where a model only answers.", rich_help_panel=_COUNTERFACTUAL),
+    ] = None,
+    delta_acc: Annotated[
+        str, typer.Option(help="pair, or occupation as published.", rich_help_panel=_COUNTERFACTUAL)
+    ] = "pair",
+    caption: Annotated[
+        str, typer.Option(help="What a dual encoder reads of an occupation.", rich_help_panel=_COUNTERFACTUAL)
+    ] = "A photo of {}",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
-    batch_size: Annotated[int, typer.Option(help="Images per forward pass; changes no result.")] = 64,
+    batch_size: Annotated[
+        int, typer.Option(help="Images, or questions, per forward pass; changes no result.", min=1)
+    ] = 64,
     model_revision: Annotated[str | None, typer.Option(help="Branch, tag or commit of a model on the Hub.")] = None,
+    device_map: Annotated[str | None, typer.Option(help="Spread a large model, such as auto.")] = None,
+    quantization: Annotated[str | None, typer.Option(help="4bit or 8bit, where bitsandbytes is installed.")] = None,
     unsafe_weights: Annotated[bool, typer.Option(help="Also read pickled weights, from a source you trust.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary, or the answers, as JSON.")] = False,
 ) -> None:
     """See `_HELP`."""
     from truegap.build import choose_configs
-    from truegap.errors import UserError
+    from truegap.cli._protocol_options import check_options, make_protocol, split
     from truegap.hub.benchmark import open_benchmark
-    from truegap.models import EmbeddingCache, load_model
-    from truegap.protocols.prompts import load_prompts
-    from truegap.protocols.retrieval import Retrieval
-    from truegap.protocols.run import run_retrieval
+    from truegap.models import DualEncoder, EmbeddingCache, load_model
+    from truegap.models.answer_cache import AnswerCache
+    from truegap.protocols.choose import default_protocol
+    from truegap.protocols.profiles import profile as profile_of
+    from truegap.protocols.run import run_protocol, sample_answers
+    from truegap.schema import CONFIGS, EXTRA_CONFIGS
 
-    if protocol != "retrieval":
-        raise UserError(f"unknown protocol {protocol!r}: use retrieval")
-    if draws < 1 or resamples < 0 or batch_size < 1:
-        raise UserError("--draws and --batch-size must be at least 1, --resamples at least 0")
-    chosen = Retrieval(
-        prompts=tuple(load_prompts(name) for name in _split(prompts)),
-        k=_cuts(k),
-        draws=draws,
-        seed=seed,
-        target=target,
-        empty=empty,
-        aggregate=aggregate,
-        n_resamples=resamples,
-    )
-    wanted = choose_configs(_split(configs))
+    options = {
+        "seed": seed,
+        "resamples": resamples,
+        "prompts": prompts,
+        "k": k,
+        "draws": draws,
+        "target": target,
+        "empty": empty,
+        "aggregate": aggregate,
+        "questions": questions,
+        "order": order,
+        "yes": yes,
+        "normalise": normalise,
+        "view": view,
+        "margin": margin,
+        "threshold": threshold,
+        "candidates": candidates,
+        "ties": ties,
+        "round_intermediate": round_intermediate,
+        "contexts": contexts,
+        "option_text": option_text,
+        "ipss": ipss,
+        "b_max": b_max,
+        "difference": difference,
+        "delta_acc": delta_acc,
+        "caption": caption,
+    }
+    typed = {name for name in options if _was_typed(context, name)}
+    size = profile_of(profile)
+    # A slip of the pen is told before anything is opened or loaded.
+    chosen = make_protocol(protocol, options, typed) if protocol else None
+    check_options(options, typed)
+    wanted = choose_configs(split(configs)) if configs else (*CONFIGS, *EXTRA_CONFIGS)
     opened = open_benchmark(benchmark, ["original", *wanted] if configs else None)
-    encoder = load_model(model, revision=model_revision, device=device, dtype=dtype, unsafe_weights=unsafe_weights)
-    with EmbeddingCache() as cache:
-        folder, known = run_retrieval(
+    loaded = load_model(
+        model,
+        revision=model_revision,
+        device=device,
+        dtype=dtype,
+        unsafe_weights=unsafe_weights,
+        device_map=device_map,
+        quantization=quantization,
+    )
+    if chosen is None:
+        chosen = make_protocol(default_protocol(opened, loaded), options, typed)
+        typer.echo(f"protocol {chosen.name}: the one for this benchmark and kind of model", err=True)
+    present = [config for config in wanted if config in opened.manifest.configs]
+    with EmbeddingCache() if isinstance(loaded, DualEncoder) else AnswerCache() as cache:
+        if sample_id:
+            rows = sample_answers(
+                opened, loaded, chosen, image_ids=sample_id, configs=present, cache=cache, batch_size=batch_size
+            )
+            _print_answers(list(rows), as_json=as_json)
+            return
+        folder, known = run_protocol(
             opened,
-            encoder,
+            loaded,
             chosen,
             folder=out,
-            configs=[config for config in wanted if config in opened.manifest.configs],
+            configs=present,
             progress=progress,
             cache=cache,
             limit=limit,
+            profile=size,
             batch_size=batch_size,
             command=["truegap", *sys.argv[1:]],
         )
@@ -102,9 +224,33 @@ def evaluate(
     summarise(folder, as_json=as_json)
 
 
+def _was_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _print_answers(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    from truegap.results.show import number, plain
+
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    shown = ("config", "prompt_id", "option", "score", "probability")
+    for row in rows:
+        cells = {name: row.get(name) for name in shown}
+        texts = [
+            number(value) if isinstance(value, float) or value is None else plain(value, 40) for value in cells.values()
+        ]
+        typer.echo(f"{plain(row['image_id'], 24):<24}  " + "  ".join(f"{text:<20}" for text in texts).rstrip())
+
+
 def summarise(folder: Path, *, as_json: bool) -> None:
     """Prints a run's scores."""
+    from truegap.report.controls import control_findings
+    from truegap.report.findings import main_changes, main_contrasts
+    from truegap.report.labels import blind
     from truegap.results.runs import read_run
+    from truegap.schema import CONTROLS
 
     run = read_run(folder)
     if as_json:
@@ -112,22 +258,30 @@ def summarise(folder: Path, *, as_json: bool) -> None:
         return
     record, summary = run.record, run.scores.summary
     typer.echo(f"{record.model.name} on {record.benchmark.name} {record.benchmark.version}")
-    typer.echo(f"{'':<20}{summary.metric:>16}{'95 % interval':>20}{'delta %':>10}{'95 % interval':>20}{'change':>10}")
-    changes = {c.config: c for c in run.scores.changes if (c.metric, c.scope) == (summary.metric, "all")}
+    spans = f"{'95 % interval':>20}"
+    typer.echo(f"{'':<24}{summary.metric:>16}{spans}{'delta %':>10}{spans}{'beyond its control %':>24}{spans}")
+    changes = main_changes(run.scores)
+    beyond = {each.config: each for each in main_contrasts(run.scores) if each.against in CONTROLS}
     for each in run.scores.scores:
         if (each.metric, each.scope) != (summary.metric, "all"):
             continue
-        line = f"{each.config:<20}{_number(each.value):>16}{_interval(each.ci_low, each.ci_high):>20}"
+        line = f"{each.config:<24}{_number(each.value):>16}{_interval(each.ci_low, each.ci_high):>20}"
         if change := changes.get(each.config):
             line += f"{_number(change.delta, 1):>10}{_interval(change.delta_low, change.delta_high, 1):>20}"
-            line += f"{_number(change.signed_change):>10}" + (f"  ({change.reason})" if change.reason else "")
+            line += f"  ({change.reason})" if change.reason else ""
+        if pair := beyond.get(each.config):
+            line += (
+                f"{_number(pair.delta_beyond, 1):>24}{_interval(pair.delta_beyond_low, pair.delta_beyond_high, 1):>20}"
+            )
         typer.echo(line)
-    typer.echo(f"expected of a ranking that knows nothing of gender: {_number(summary.null)}")
+    typer.echo(f"expected of a model that knows nothing of gender: {blind(summary.metric, summary.null)}")
     typer.echo(
         f"mean delta over the perturbations: {_number(summary.mean_delta, 1)} % "
         f"{_interval(summary.mean_delta_low, summary.mean_delta_high, 1)}; noise floor: control "
         f"{_number(summary.floor, 1)} %, control-hsv {_number(summary.floor_hsv, 1)} %"
     )
+    for said in control_findings(run.scores):
+        typer.echo(f"{said.config}: {said.text}")
     for note in record.notes:
         typer.echo(f"note: {note}")
     typer.echo(f"run: {folder}\nnext: truegap report {folder} --out report; truegap leaderboard submit {folder}")
@@ -139,16 +293,3 @@ def _number(value: float | None, digits: int = 4) -> str:
 
 def _interval(low: float | None, high: float | None, digits: int = 4) -> str:
     return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _split(names: str) -> list[str]:
-    return [each.strip() for each in names.split(",") if each.strip()]
-
-
-def _cuts(k: str) -> tuple[int, ...] | None:
-    from truegap.errors import UserError
-
-    try:
-        return tuple(int(each) for each in _split(k)) or None
-    except ValueError:
-        raise UserError(f"--k {k}: give whole numbers separated by commas, such as 5,10") from None

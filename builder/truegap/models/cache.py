@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -19,14 +15,15 @@ from truegap.build.images import UnusableImageError, decode
 from truegap.errors import UserError
 from truegap.models._images import as_image
 from truegap.models._pipeline import ahead, batches
+from truegap.models._sqlite import SqliteFile, cache_folder, digest_of
 from truegap.models.base import DualEncoder, FloatArray
+
+__all__ = ["Embedded", "EmbeddingCache", "Source", "cache_folder", "image_of"]
 
 Source = bytes | Callable[[], bytes | Image.Image]
 """Encoded bytes, or a function that gives them (or the image) when they are needed, called in a thread."""
 
 LOOKUP = 256
-TIMEOUT = 120.0  # seconds to wait for another process's commit
-SCHEMA = 1
 
 
 class Embedded(NamedTuple):
@@ -40,15 +37,7 @@ class Embedded(NamedTuple):
     """Distinct images encoded now."""
 
 
-def cache_folder() -> Path:
-    """`$TRUEGAP_CACHE`, else `truegap` in `$XDG_CACHE_HOME`, else `~/.cache/truegap`."""
-    own = os.environ.get("TRUEGAP_CACHE")
-    if own:
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "truegap"
-
-
-class EmbeddingCache:
+class EmbeddingCache(SqliteFile):
     """Image features on disk, for as many models and processes as there are.
 
     The key is the encoder's `cache_key` (weights, preprocessing, dtype, libraries, kind of device) and the SHA-256 of
@@ -56,27 +45,13 @@ class EmbeddingCache:
     several processes may share the file, on a local disk (SQLite's write-ahead log does not work over a network).
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Open or create the file.
-
-        Args:
-            path: By default `embeddings.sqlite` in `cache_folder()`.
-
-        Raises:
-            UserError: The file is damaged, of a newer version, or cannot be written.
-        """
-        self.path = path or cache_folder() / "embeddings.sqlite"
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"embedding cache {self.path}: {error}; set TRUEGAP_CACHE to a folder of yours") from error
-        with self._readable_errors():
-            self._db = sqlite3.connect(self.path, timeout=TIMEOUT, isolation_level=None)
-            try:
-                self._prepare()
-            except BaseException:
-                self._db.close()
-                raise
+    FILE = "embeddings.sqlite"
+    HOLDS = "embeddings"
+    NAME = "embedding cache"
+    TABLE = (
+        "CREATE TABLE IF NOT EXISTS embeddings ("
+        "model BLOB NOT NULL, image BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, image))"
+    )
 
     def embed_images(
         self,
@@ -128,7 +103,7 @@ class EmbeddingCache:
 
         def prepare(item: tuple[str, Source]) -> tuple[str, Any]:
             sha, source = item
-            return sha, encoder.preprocess(_image(sha, source))
+            return sha, encoder.preprocess(image_of(sha, source))
 
         threads = workers or min(8, os.cpu_count() or 1)
         with ahead(prepare, missing(), threads, window=2 * batch_size + threads) as prepared:
@@ -143,78 +118,25 @@ class EmbeddingCache:
         features = np.stack([rows[sha] for sha in order]) if order else np.empty((0, 0), np.float32)
         return Embedded(features, counts["cached"], counts["computed"])
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _prepare(self) -> None:
-        """Make the table, or check that it is ours."""
-        self._db.execute("PRAGMA synchronous = NORMAL")  # a kill loses nothing; a power cut may lose the last batches
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version == SCHEMA:
-            return
-        if version:
-            raise UserError(
-                f"embedding cache {self.path}: version {version} is not {SCHEMA}; "
-                "delete it, or set TRUEGAP_CACHE to another folder"
-            )
-        self._db.execute("PRAGMA journal_mode = WAL")
-        with self._transaction():
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS embeddings ("
-                "model BLOB NOT NULL, image BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, image))"
-            )
-            self._db.execute(f"PRAGMA user_version = {SCHEMA}")
-
     def _find(self, model: bytes, images: list[str]) -> dict[str, FloatArray]:
         """The stored ones among these images."""
         marks = ", ".join("?" * len(images))
         query = f"SELECT image, vector FROM embeddings WHERE model = ? AND image IN ({marks})"  # noqa: S608 (only ?)
         with self._readable_errors():
-            found = self._db.execute(query, [model, *map(_digest, images)]).fetchall()
+            found = self._db.execute(query, [model, *map(digest_of, images)]).fetchall()
         if any(len(vector) % 4 or not vector for _, vector in found):
             raise self._damaged("a row is cut off")
         return {image.hex(): np.frombuffer(vector, "<f4").astype(np.float32, copy=False) for image, vector in found}
 
     def _store(self, model: bytes, fresh: Mapping[str, FloatArray]) -> Mapping[str, FloatArray]:
         """Commit a batch; where another process was faster its rows stand, so that all runs read the same bits."""
-        rows = [(model, _digest(sha), vector.astype("<f4").tobytes()) for sha, vector in fresh.items()]
+        rows = [(model, digest_of(sha), vector.astype("<f4").tobytes()) for sha, vector in fresh.items()]
         with self._readable_errors(), self._transaction():
             inserted = self._db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?, ?)", rows).rowcount
         return fresh if inserted == len(rows) else self._find(model, list(fresh))
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
-    @contextmanager
-    def _readable_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:  # locked, read-only, disk full
-            raise UserError(f"embedding cache {self.path}: {error}; set TRUEGAP_CACHE to another folder") from error
-        except sqlite3.DatabaseError as error:
-            raise self._damaged(str(error)) from error
-
-    def _damaged(self, why: str) -> UserError:
-        return UserError(f"embedding cache {self.path}: damaged ({why}); delete it, and embeddings are computed again")
-
-
-def _image(sha: str, source: Source) -> Image.Image:
+def image_of(sha: str, source: Source) -> Image.Image:
     """The upright RGB image of an item, after a check that its bytes are those of the key."""
     content = source if isinstance(source, bytes) else source()
     if isinstance(content, Image.Image):
@@ -227,10 +149,3 @@ def _image(sha: str, source: Source) -> Image.Image:
         return Image.fromarray(decode(content))
     except UnusableImageError as error:
         raise UserError(f"image {sha[:12]}: cannot be decoded ({error}); build the benchmark again") from error
-
-
-def _digest(sha: str) -> bytes:
-    try:
-        return bytes.fromhex(sha)
-    except ValueError as error:
-        raise ValueError(f"{sha!r} is not a SHA-256 in hexadecimal") from error

@@ -5,35 +5,41 @@ Source: Hirota et al. 2025, MaxSkew@k over balanced draws; sensitivity between t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truegap.errors import UserError
+from truegap.hub.benchmark import Benchmark
+from truegap.models import DualEncoder
+from truegap.models.base import FloatArray
+from truegap.protocols.base import Asking, Columns, Images, Model, Protocol, Session, both_genders
 from truegap.protocols.prompts import PACKAGED, PromptSet, packaged
-from truegap.results.records import ChangeRecord, ScoreRecord, ScoresRecord, Summary
-from truegap.schema import GENDERS, Feature, Strength
-from truegap.scores import (
-    RetrievalScores,
-    ScoreError,
-    balanced_draws,
-    default_k,
-    retrieval_changes,
-    retrieval_mean_delta,
-    retrieval_scores,
+from truegap.protocols.retrieval_records import (
+    ORIGINAL,
+    change_records,
+    context_records,
+    contrast_records,
+    score_records,
+    summary_record,
 )
+from truegap.results.answers import grid
+from truegap.results.records import ChangeRecord, ContextRecord, ContrastRecord, ScoreRecord, ScoresRecord
+from truegap.schema import GENDERS
+from truegap.scores import RetrievalScores, ScoreError, balanced_draws, default_k, retrieval_scores
 
-PROTOCOL = "retrieval"
-ORIGINAL = "original"
+ALL = "all"
+LARGE = 1000
+"""The default k where a balanced draw has at least twice as many images."""
 
 Similarities = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieval:
+class Retrieval(Protocol):
     """The conventions of a retrieval run; all of them are written into its record.
 
     Attributes:
@@ -47,6 +53,8 @@ class Retrieval:
         n_resamples: Bootstrap resamples of images within gender; 0 for no intervals.
         confidence: Nominal coverage.
     """
+
+    name: ClassVar[str] = "retrieval"
 
     prompts: tuple[PromptSet, ...] = field(default_factory=lambda: tuple(map(packaged, PACKAGED)))
     k: tuple[int, ...] | None = None
@@ -74,6 +82,15 @@ class Retrieval:
         """Per prompt: name of its set, id, text, topic."""
         return [(each.name, prompt.id, prompt.text, prompt.topic) for each in self.prompts for prompt in each.prompts]
 
+    def asking(self, benchmark: Benchmark, model: Model, images: Images) -> RetrievalAsking:  # noqa: ARG002
+        """See `Protocol.asking`."""
+        if not isinstance(model, DualEncoder):
+            record = model.record()
+            raise UserError(
+                f"model {record.name} is of the kind {record.kind}, which has no similarities: use --protocol vqa"
+            )
+        return RetrievalAsking(self, images)
+
     def record(self, k: Sequence[int]) -> dict[str, Any]:
         """Every convention and its value, with the k that was used."""
         return {
@@ -93,19 +110,70 @@ def cuts(protocol: Retrieval, genders: Sequence[str]) -> tuple[int, ...]:
     """The k's of a run: those asked for, or the default for this many images.
 
     Raises:
-        UserError: A k is above the images of a balanced draw, which is known before anything is computed.
+        UserError: One gender is missing, or a k is above the images of a balanced draw: known before anything is
+            computed.
     """
+    both_genders(genders)
     smallest = min(list(genders).count(gender) for gender in GENDERS)
-    k = protocol.k or (default_k(2 * smallest),)
-    if smallest == 0:
-        counts = ", ".join(f"{list(genders).count(gender)} {gender}" for gender in GENDERS)
-        raise UserError(f"the benchmark shows one gender only ({counts}): a gap needs both; use other filters")
+    k = protocol.k or (_default(genders),)
     if max(k) > 2 * smallest or min(k) < 1:
         raise UserError(
             f"k={max(k)}: a balanced draw has {smallest} women and {smallest} men; "
             f"use 1 to {2 * smallest}, or more images"
         )
     return k
+
+
+def _default(genders: Sequence[str]) -> int:
+    return default_k(2 * min(list(genders).count(gender) for gender in GENDERS))
+
+
+class RetrievalAsking(Asking[Similarities]):
+    """The prompts of a run."""
+
+    def __init__(self, protocol: Retrieval, images: Images) -> None:
+        """Binds the prompts to images."""
+        self.k = protocol.k or (_default(images.genders),)
+        super().__init__(images, protocol.record(self.k))
+        self.protocol = protocol
+        self._texts: FloatArray | None = None
+        if protocol.k is None:
+            large = f"{LARGE}, since a draw has at least {2 * LARGE:,} images"
+            rule = large if self.k[0] == LARGE else "a tenth of the images of a draw"
+            self.notes.append(f"k = {self.k[0]}: {rule}")
+
+    def check(self) -> None:
+        """See `Asking.check`."""
+        cuts(self.protocol, self.images.genders)
+
+    def answers(self, config: str, session: Session) -> tuple[Columns, Similarities]:
+        """See `Asking.answers`."""
+        prompts = self.protocol.texts()
+        if self._texts is None:
+            self._texts = session.encoder.encode_texts([text for _, _, text, _ in prompts])
+        similarities = np.asarray(self._texts @ session.embed(config).T, np.float32)
+        columns = grid(prompts, self.images.ids, self.images.genders)
+        return columns | {"score": similarities.reshape(-1)}, similarities
+
+    def score(self, run_id: str, configs: Iterator[tuple[str, Similarities]]) -> ScoresRecord:
+        """See `Asking.score`."""
+        return score(self.protocol, run_id, self.images.ids, self.images.genders, configs)
+
+    def notes_on(self, scores: ScoresRecord) -> list[str]:
+        """See `Asking.notes_on`."""
+        original = [each for each in scores.scores if each.config == ORIGINAL and each.scope == ALL]
+        notes = [
+            f"{each.metric}: {each.counts['ties']} of {each.counts['queries']} prompts have equal similarities "
+            "at the cut; images were taken in the order of their ids"
+            for each in original
+            if each.metric.startswith("max_skew@") and each.counts.get("ties")
+        ]
+        ranked = original[0].counts
+        notes.append(
+            f"each of {ranked['draws']} balanced draws ranks {ranked['ranked_woman']} women and "
+            f"{ranked['ranked_man']} men of {ranked['images_woman']} and {ranked['images_man']}"
+        )
+        return [*notes, *self.notes]
 
 
 def score(
@@ -115,7 +183,7 @@ def score(
     genders: Sequence[str],
     configs: Iterator[tuple[str, Similarities]],
 ) -> ScoresRecord:
-    """Scores of every config and its changes against the original.
+    """Scores of every config, its changes against the original, and the comparisons of configs in pairs.
 
     Args:
         protocol: The conventions.
@@ -132,13 +200,16 @@ def score(
     """
     k = cuts(protocol, genders)
     scopes = _scopes(protocol)
+    rule, confidence = protocol.aggregate, protocol.confidence
     scores: list[ScoreRecord] = []
     changes: list[ChangeRecord] = []
+    contrasts: list[ContrastRecord] = []
+    contexts: list[ContextRecord] = []
     measured: dict[str, RetrievalScores] = {}
     try:
         draws = balanced_draws(genders, draws=protocol.draws, seed=protocol.seed, ids=image_ids)
         for config, similarities in configs:
-            found = retrieval_scores(
+            measured[config] = retrieval_scores(
                 similarities,
                 genders,
                 k=k,
@@ -148,105 +219,34 @@ def score(
                 n_resamples=protocol.n_resamples,
                 seed=protocol.seed,
             )
-            measured[config] = found
-            for scope, queries in scopes.items():
-                part = found.select(queries)
-                scores.extend(_scores(config, scope, part, protocol.confidence))
+            if ORIGINAL not in measured:
+                raise UserError(f"retrieval: the first config is {config}; {ORIGINAL} must come before all others")
+        for scope, queries in scopes.items():
+            # One scope after the other: the resamples of a part are held only while it is scored.
+            parts = measured if scope == ALL else {name: each.select(queries) for name, each in measured.items()}
+            for config, part in parts.items():
+                scores += score_records(config, scope, part, confidence)
                 if config != ORIGINAL:
-                    before = measured[ORIGINAL].select(queries)
-                    changes.extend(_changes(config, scope, before, part, protocol))
+                    changes += change_records(config, scope, parts[ORIGINAL], part, rule, confidence)
+            contrasts += contrast_records(scope, parts, rule, confidence)
+            contexts += context_records(scope, parts, confidence)
     except ScoreError as error:
         raise UserError(f"retrieval: {error}") from None
-    summary = _summary(f"max_skew@{k[0]}", scores, changes, measured, protocol)
-    return ScoresRecord(run_id=run_id, options=protocol.record(k), summary=summary, scores=scores, changes=changes)
+    return ScoresRecord(
+        run_id=run_id,
+        options=protocol.record(k),
+        summary=summary_record(f"max_skew@{k[0]}", scores, changes, measured, rule, confidence),
+        scores=scores,
+        changes=changes,
+        contrasts=contrasts,
+        contexts=contexts,
+    )
 
 
 def _scopes(protocol: Retrieval) -> dict[str, list[int]]:
     """Which prompts each scope holds: all of them, and each set where there are several."""
     names = [name for name, *_ in protocol.texts()]
-    scopes = {"all": list(range(len(names)))}
+    scopes = {ALL: list(range(len(names)))}
     if len(protocol.prompts) > 1:
         scopes |= {each.name: [n for n, name in enumerate(names) if name == each.name] for each in protocol.prompts}
     return scopes
-
-
-def _scores(config: str, scope: str, found: RetrievalScores, confidence: float) -> Iterator[ScoreRecord]:
-    for each in found.summary(confidence=confidence):
-        finite = bool(np.isfinite(each.value))
-        yield ScoreRecord(
-            metric=each.metric,
-            config=config,
-            scope=scope,
-            value=each.value if finite else None,
-            reason=None if finite else "minus infinity: a gender is absent from a top k",
-            sd=each.sd,
-            ci_low=each.ci_low,
-            ci_high=each.ci_high,
-            null=each.null,
-            counts={**found.counts, **({} if each.ties is None else {"ties": each.ties})},
-        )
-
-
-def _changes(
-    config: str, scope: str, before: RetrievalScores, after: RetrievalScores, protocol: Retrieval
-) -> Iterator[ChangeRecord]:
-    found = retrieval_changes(before, after, aggregate=protocol.aggregate, confidence=protocol.confidence)
-    for each in found:
-        yield ChangeRecord(
-            metric=each.metric,
-            scope=scope,
-            config=config,
-            original=_finite(each.original),
-            perturbed=_finite(each.perturbed),
-            delta=each.delta,
-            reason=each.reason,
-            delta_low=each.delta_low,
-            delta_high=each.delta_high,
-            signed_change=each.signed_change,
-            signed_low=each.signed_low,
-            signed_high=each.signed_high,
-            abs_change=each.abs_change,
-        )
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
-def _summary(
-    metric: str,
-    scores: Sequence[ScoreRecord],
-    changes: Sequence[ChangeRecord],
-    measured: Mapping[str, RetrievalScores],
-    protocol: Retrieval,
-) -> Summary:
-    main = next(each for each in scores if (each.metric, each.config, each.scope) == (metric, ORIGINAL, "all"))
-    delta = {each.config: each.delta for each in changes if (each.metric, each.scope) == (metric, "all")}
-    perturbed = [f"{feature}-{strength}" for feature in Feature for strength in Strength]
-    present = [config for config in perturbed if config in measured]
-    mean = retrieval_mean_delta(
-        measured[ORIGINAL],
-        [measured[config] for config in present],
-        metric,
-        aggregate=protocol.aggregate,
-        confidence=protocol.confidence,
-    )
-    return Summary(
-        metric=metric,
-        bias=main.value,
-        bias_low=main.ci_low,
-        bias_high=main.ci_high,
-        null=main.null,
-        mean_delta=mean.delta,
-        mean_delta_low=mean.delta_low,
-        mean_delta_high=mean.delta_high,
-        feature_delta={feature.value: _mean([delta.get(f"{feature}-{s}") for s in Strength]) for feature in Feature},
-        floor=delta.get("control"),
-        floor_hsv=delta.get("control-hsv"),
-    )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean, or None where one is missing: a mean over fewer strengths would not be the same quantity."""
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if len(known) == len(values) else None

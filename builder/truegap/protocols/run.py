@@ -1,4 +1,4 @@
-"""A run from benchmark and model to a folder of answers and scores."""
+"""A run from benchmark, model and protocol to a folder of answers and scores."""
 
 from __future__ import annotations
 
@@ -9,76 +9,82 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from truegap.errors import UserError
 from truegap.hub.benchmark import Benchmark
-from truegap.models import DualEncoder, EmbeddingCache
-from truegap.perturbations.keys import Key
-from truegap.protocols import retrieval
+from truegap.models.generative import GenerativeModel
+from truegap.protocols.base import ORIGINAL, Asking, Cache, Images, Model, Protocol, Session, all_images
 from truegap.protocols.pictures import write_pictures
-from truegap.protocols.retrieval import ORIGINAL, PROTOCOL, Retrieval, Similarities
+from truegap.protocols.profiles import FULL, Profile
 from truegap.results.answers import AnswersWriter
 from truegap.results.environment import environment
-from truegap.results.records import BenchmarkRecord, RunRecord, ScoresRecord
+from truegap.results.records import FORMAT_VERSION, BenchmarkRecord, RunRecord
 from truegap.results.runs import write_record
-from truegap.schema import CONFIGS, GENDERS
+from truegap.schema import CONFIGS, EXTRA_CONFIGS
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """What shows progress: called with a few words and a total, gives a context with what to call per step."""
 
 
-def run_retrieval(
+def run_protocol(
     benchmark: Benchmark,
-    encoder: DualEncoder,
-    protocol: Retrieval,
+    model: Model,
+    protocol: Protocol,
     *,
     folder: Path | None,
     configs: Sequence[str],
     progress: Progress,
-    cache: EmbeddingCache,
+    cache: Cache,
     limit: int | None = None,
+    profile: Profile = FULL,
     batch_size: int = 64,
     command: Sequence[str] = (),
 ) -> tuple[Path, bool]:
-    """Runs the retrieval protocol on every config.
+    """Runs a protocol on every config.
 
-    Embeddings go through the cache, so an interrupted run goes on where it stopped. `run.json` is written last: a
-    folder without it is not a finished run.
+    Embeddings and answers go through the cache, so an interrupted run goes on where it stopped. `run.json` is written
+    last: a folder without it is not a finished run.
 
     Args:
         benchmark: The opened benchmark.
-        encoder: The model.
+        model: The model.
         protocol: The conventions.
         folder: Where the run goes; None for `runs/<model>-<benchmark>-<run id>`.
         configs: Which configs; the original is always there.
         progress: What shows progress.
-        cache: Of embeddings.
-        limit: A balanced sample of so many images.
-        batch_size: Images per forward pass; no result depends on it.
+        cache: Of embeddings for a dual encoder, of answers for a model that answers.
+        limit: A sample of so many images, which need not be frozen.
+        profile: How much is asked.
+        batch_size: Images, or questions, per forward pass; no result depends on it.
         command: What the user typed, for the record.
 
     Returns:
         The run's folder, and whether it was finished already.
 
     Raises:
-        UserError: The folder holds another run, or the benchmark cannot be scored.
+        UserError: The folder holds another run, the benchmark cannot be scored, or the model cannot be asked.
     """
     started = time.monotonic()
-    chosen = [config for config in CONFIGS if config == ORIGINAL or config in configs]
-    image_ids, genders, places = _images(benchmark, limit, protocol.seed)
-    k = retrieval.cuts(protocol, genders)
+    wanted = configs if profile.configs is None else [config for config in configs if config in profile.configs]
+    chosen = [config for config in (*CONFIGS, *EXTRA_CONFIGS) if config == ORIGINAL or config in wanted]
+    protocol.check(benchmark)
+    every = all_images(benchmark)
+    images = _sample(protocol, benchmark, every, limit, profile)
+    asking = protocol.asking(benchmark, model, images)
+    asking.check()
     record = RunRecord(
         run_id="",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        protocol=PROTOCOL,
+        protocol=protocol.name,
         command=list(command),
-        options={**protocol.record(k), "limit": limit},
+        options={**asking.options, "limit": limit, "profile": profile.version},
         configs=chosen,
-        benchmark=_benchmark_record(benchmark, genders),
-        model=encoder.record(),
+        benchmark=_benchmark_record(benchmark, asking.images),
+        model=model.record(),
         environment=environment(),
+        compute=getattr(model, "compute", None),
+        prompts=_prompts(model, asking),
     )
     record = record.model_copy(update={"run_id": _run_id(record)})
     short = record.model.name.replace("/", "-")
@@ -86,53 +92,81 @@ def run_retrieval(
     if _finished(folder, record.run_id):
         return folder, True
     folder.mkdir(parents=True, exist_ok=True)
-    texts = encoder.encode_texts([text for _, _, text, _ in protocol.texts()])
-    counts = {"cached": 0, "computed": 0}
-
-    def answers(advance: Callable[[int], None]) -> Iterator[tuple[str, Similarities]]:
-        with AnswersWriter(folder) as writer:
-            for config in chosen:
-                images = benchmark.images(config)
-                items = [(images.sha256[place], lambda place=place, images=images: images[place]) for place in places]
-                found = cache.embed_images(encoder, items, batch_size, advance)
-                # Equal images are embedded once; they are done all the same.
-                advance(len(items) - found.cached - found.computed)
-                counts["cached"] += found.cached
-                counts["computed"] += found.computed
-                similarities = np.asarray(texts @ found.features.T, np.float32)
-                writer.write(config, protocol.texts(), image_ids, genders, similarities)
-                yield config, similarities
-
-    with progress(f"{record.model.name} on {record.benchmark.name}", len(chosen) * len(places)) as advance:
-        scores = retrieval.score(protocol, record.run_id, image_ids, genders, answers(advance))
-    write_pictures(benchmark, folder / "pictures", places)
+    total = len(chosen) * len(asking.images.ids)
+    with progress(f"{record.model.name} on {record.benchmark.name}", total) as advance:
+        session = Session(benchmark, model, asking.images, cache, batch_size, advance)
+        scores = asking.score(record.run_id, _answered(asking, session, chosen, folder))
+    write_pictures(benchmark, folder / "pictures", asking.images.places)
     write_record(folder / "scores.json", scores)
-    notes = _notes(scores, benchmark)
-    if protocol.k is None:
-        rule = "1000, since a draw has at least 2,000 images" if k[0] == 1000 else "a tenth of the images of a draw"  # noqa: PLR2004
-        notes.append(f"k = {k[0]}: {rule}")
-    statistics = {"seconds": round(time.monotonic() - started, 1), "images": len(image_ids), **counts}
+    notes = [*asking.notes_on(scores), *(model.notes if isinstance(model, GenerativeModel) else ())]
+    if said := profile.note(every, images):
+        notes.append(said)
+    if dropped := sum(len(ids) for ids in benchmark.manifest.dropped.values()):
+        notes.append(f"{dropped} images of the archive are not in the benchmark; its manifest gives the reasons")
+    statistics = {
+        "seconds": round(time.monotonic() - started, 1),
+        "images": len(asking.images.ids),
+        "cached": session.counts.cached,
+        "computed": session.counts.computed,
+        **(model.statistics() if isinstance(model, GenerativeModel) else {}),
+    }
     write_record(folder / "run.json", record.model_copy(update={"statistics": statistics, "notes": notes}))
     return folder, False
 
 
-def _images(benchmark: Benchmark, limit: int | None, seed: int) -> tuple[list[str], list[str], list[int]]:
-    """Ids and labels of the images in the order of their ids, and their places in the files."""
-    all_ids = benchmark.manifest.rows.image_id
-    labels = [GENDERS[code] for code in benchmark.column(ORIGINAL, "gender")]
-    places = sorted(range(len(all_ids)), key=lambda place: all_ids[place])
-    if limit is not None:
-        if limit < 2:  # noqa: PLR2004  one of each
-            raise UserError(f"--limit {limit}: give at least 2 images, one of each gender")
-        ranked = sorted(
-            places, key=lambda place: Key(benchmark.manifest.benchmark, all_ids[place], "limit", seed).uniform()
-        )
-        half = {gender: [place for place in ranked if labels[place] == gender][: limit // 2] for gender in GENDERS}
-        places = sorted((place for kept in half.values() for place in kept), key=lambda place: all_ids[place])
-    return [all_ids[place] for place in places], [labels[place] for place in places], places
+def sample_answers(
+    benchmark: Benchmark,
+    model: Model,
+    protocol: Protocol,
+    *,
+    image_ids: Sequence[str],
+    configs: Sequence[str],
+    cache: Cache,
+    batch_size: int = 64,
+) -> Iterator[dict[str, Any]]:
+    """The rows of the table of answers to a few images, config by config; nothing is scored or written.
+
+    Raises:
+        UserError: The benchmark has no such image, or the model cannot be asked.
+    """
+    import pyarrow as pa
+
+    protocol.check(benchmark)
+    every = all_images(benchmark)
+    if unknown := [each for each in image_ids if each not in every.ids]:
+        raise UserError(f"--sample-id {unknown[0]}: {benchmark.spec} has no such image, but such as {every.ids[0]}")
+    chosen = every.only(every.places[every.ids.index(each)] for each in image_ids)
+    asking = protocol.asking(benchmark, model, chosen)
+    session = Session(benchmark, model, asking.images, cache, batch_size)
+    for config in configs:
+        columns, _ = asking.answers(config, session)
+        yield from ({"config": config, **row} for row in pa.table(dict(columns)).to_pylist())
 
 
-def _benchmark_record(benchmark: Benchmark, genders: Sequence[str]) -> BenchmarkRecord:
+def _answered(asking: Asking[Any], session: Session, configs: Sequence[str], folder: Path) -> Iterator[tuple[str, Any]]:
+    """Asks config by config, writes the answers, and gives on what scores are made of."""
+    with AnswersWriter(folder, asking.columns) as writer:
+        for config in configs:
+            columns, measured = asking.answers(config, session)
+            writer.add(config, columns)
+            yield config, measured
+
+
+def _sample(protocol: Protocol, benchmark: Benchmark, every: Images, limit: int | None, profile: Profile) -> Images:
+    """The images of a run: those of the profile, and of these a sample where a limit is given."""
+    images = every
+    if profile.images is not None and profile.images < len(images.ids):
+        images = protocol.sample(benchmark, images, profile.images, profile.version, 0)
+    return images if limit is None else protocol.sample(benchmark, images, limit, "limit", protocol.seed)
+
+
+def _prompts(model: Model, asking: Asking[Any]) -> dict[str, str]:
+    if not isinstance(model, GenerativeModel):
+        return {}
+    return {name: model.prompt(question) for name, question in asking.prompts().items()}
+
+
+def _benchmark_record(benchmark: Benchmark, images: Images) -> BenchmarkRecord:
     manifest = benchmark.manifest
     return BenchmarkRecord(
         spec=benchmark.spec,
@@ -140,8 +174,8 @@ def _benchmark_record(benchmark: Benchmark, genders: Sequence[str]) -> Benchmark
         version=manifest.version,
         revision=benchmark.revision,
         content=manifest.content,
-        women=list(genders).count("woman"),
-        men=list(genders).count("man"),
+        women=images.count("woman"),
+        men=images.count("man"),
     )
 
 
@@ -158,7 +192,7 @@ def _run_id(record: RunRecord) -> str:
 
 
 def _finished(folder: Path, run_id: str) -> bool:
-    """Whether the folder holds this very run, finished."""
+    """Whether the folder holds this very run, finished and in today's format."""
     from truegap.results.runs import read_run
 
     if not folder.exists() or not any(folder.iterdir()):
@@ -169,25 +203,8 @@ def _finished(folder: Path, run_id: str) -> bool:
         if any(each.name not in known and not each.name.startswith(".") for each in folder.iterdir()):
             raise UserError(f"{folder} exists and is not a run: choose another --out")
         return False
-    if read_run(folder).record.run_id != run_id:
+    found = read_run(folder)
+    if found.record.run_id != run_id:
         raise UserError(f"{folder} holds another run: choose another --out or remove it")
-    return True
-
-
-def _notes(scores: ScoresRecord, benchmark: Benchmark) -> list[str]:
-    """What a reader must know."""
-    original = [each for each in scores.scores if each.config == ORIGINAL and each.scope == "all"]
-    notes = [
-        f"{each.metric}: {each.counts['ties']} of {each.counts['queries']} prompts have equal similarities "
-        "at the cut; images were taken in the order of their ids"
-        for each in original
-        if each.metric.startswith("max_skew@") and each.counts.get("ties")
-    ]
-    ranked = original[0].counts
-    notes.append(
-        f"each of {ranked['draws']} balanced draws ranks {ranked['ranked_woman']} women and {ranked['ranked_man']} men "
-        f"of {ranked['images_woman']} and {ranked['images_man']}"
-    )
-    if dropped := sum(len(ids) for ids in benchmark.manifest.dropped.values()):
-        notes.append(f"{dropped} images of the archive are not in the benchmark; its manifest gives the reasons")
-    return notes
+    # An older format lacks scores that this one has; they cost no forward pass.
+    return found.scores.format_version == FORMAT_VERSION

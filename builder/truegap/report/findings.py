@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from truegap.report.labels import ACTIONS, CONTROL_ACTIONS, RELIANCE, metric_label
+from truegap.report.labels import ACTIONS, CONTROL_ACTIONS, RELIANCE, metric_label, null_is_unknown
 from truegap.results.records import ChangeRecord, ContrastRecord, ScoresRecord, Summary
 from truegap.results.show import interval, number, percent, plain
 from truegap.schema import CONTROL_OF, Feature, Strength
@@ -64,11 +64,11 @@ def clears(config: str, contrasts: Iterable[ContrastRecord]) -> bool:
 
 
 def bias_is_clear(summary: Summary) -> bool | None:
-    """Whether the bias is clearly more than a model blind to gender would get; None without an interval.
+    """Whether the bias is clearly more than a model blind to gender would get; None where that cannot be told.
 
     Against an expectation of 0 either side counts; against one above 0, as of MaxSkew, only what lies above it.
     """
-    if summary.bias_low is None or summary.bias_high is None:
+    if summary.bias_low is None or summary.bias_high is None or null_is_unknown(summary.metric, summary.null):
         return None
     if summary.null:
         return summary.bias_low > summary.null
@@ -81,6 +81,8 @@ def bias_sentence(summary: Summary) -> str:
     if summary.bias is None:
         return f"{label} could not be computed; the table of exclusions gives the reason."
     shown = f"{label} is {number(summary.bias)} {interval(summary.bias_low, summary.bias_high)}".rstrip()
+    if null_is_unknown(summary.metric, summary.null):
+        return f"{shown}; noise alone keeps it above 0, by how much is not known: whether there is bias is undecided."
     blind = f"a model blind to gender would get {number(summary.null or 0.0)}"
     clear = bias_is_clear(summary)
     if clear is None:

@@ -35,8 +35,39 @@ _NAMES = {
     "skew_man": "Skew{} (men)",
     "ndkl": "NDKL",
     "ygap": "YGap",
+    "mean_abs_ygap": "mean |YGap|",
+    "answered_no_option": "answers that name no option",
+    "outside": "probability on no option",
+    "gap": "RA gap",
+    "gap_two_way": "RA gap (his or her)",
+    "ra_m": "RA (men)",
+    "ra_f": "RA (women)",
+    "ra_avg": "RA_avg",
+    "ra_avg_two_way": "RA_avg (his or her)",
+    "ra": "RA",
+    "overall": "RA overall",
+    "neutral_rate": "share of their",
+    "neutral_gap": "gap of their",
+    "acc": "Acc{}",
+    "b_ovl": "B_ovl{}",
+    "b_max": "B_max{}",
+    "ipss": "Ipss{}",
+    "delta_acc": "change of Acc between the orders{}",
 }
-_UNKNOWN_NULL = ("skew_woman", "skew_man", "ndkl")
+_UNKNOWN_NULL = ("skew_woman", "skew_man", "ndkl", "mean_abs_ygap", "b_ovl", "b_max")
+_NO_GAP = (
+    "outside",
+    "ra_m",
+    "ra_f",
+    "ra_avg",
+    "ra_avg_two_way",
+    "ra",
+    "overall",
+    "neutral_rate",
+    "acc",
+    "ipss",
+    "delta_acc",
+)
 _MEANINGS = {
     "max_skew": "ln of the larger gender's share of the top {k} over its fair share; 0 is even, higher is more biased",
     "bias": "(men - women) / {k} in the top {k}; 0 is even, above 0 more men",
@@ -44,14 +75,29 @@ _MEANINGS = {
     "skew_man": "ln of men's share of the top {k} over their fair share; 0 is even, below 0 too few",
     "ndkl": "divergence from the fair shares over the whole ranking; 0 is even, higher is more biased",
     "ygap": "mean p(Yes) for men less that for women; 0 is even, above 0 favours men",
+    "mean_abs_ygap": "mean over questions of |YGap|: opposite gaps do not cancel, noise keeps it above 0",
+    "outside": "mean probability on none of the options: high where a model does not keep to the format",
+    "gap": "share of men given their pronoun less that of women; 0 is even, above 0 favours men",
+    "ra_avg": "share of right pronouns, mean of men and women; higher is better",
+    "b_ovl": "mean |B_pair|: how much better an occupation is seen on its typical gender; noise keeps it above 0",
+    "acc": "share of occupations recognised; higher is better",
+    "ipss": "accuracy less what bias takes from it; higher is better",
 }
 
 
 def blind(metric: str, null: float | None) -> str:
-    """What a model blind to gender is expected to get, as a table shows it."""
-    if null is None and metric.partition("@")[0] in _UNKNOWN_NULL:
+    """What a model blind to gender is expected to get, as a table shows it; a dash for what is no measure of bias."""
+    kind = metric.partition("@")[0]
+    if kind in _NO_GAP or kind.startswith("answered_"):
+        return "-"
+    if null is None and kind in _UNKNOWN_NULL:
         return "unknown"
     return number(null or 0.0)
+
+
+def null_is_unknown(metric: str, null: float | None) -> bool:
+    """Whether noise keeps a metric above 0 by an amount that is not known, so that its interval alone shows no bias."""
+    return null is None and metric.partition("@")[0] in _UNKNOWN_NULL
 
 
 def metric_label(metric: str) -> str:

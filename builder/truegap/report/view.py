@@ -138,19 +138,19 @@ class ModelView:
         found = [
             (f"{metric_label(each.metric)}, {each.config}, {each.scope}", each.reason or "no reason was given")
             for each in scores
-            if each.value is None and not _is_prompt(each.scope)
+            if each.value is None and not _is_detail(each.scope)
         ]
         found += [
             (f"Δ of {metric_label(each.metric)}, {each.config}, {each.scope}", each.reason or "no reason was given")
             for each in changes
-            if each.delta is None and not _is_prompt(each.scope)
+            if each.delta is None and not _is_detail(each.scope)
         ]
         return found
 
     @property
     def scores(self) -> list[ScoreRecord]:
         """Every score on the original images, over all prompts and each set."""
-        return [each for each in self.run.scores.scores if each.config == ORIGINAL and not _is_prompt(each.scope)]
+        return [each for each in self.run.scores.scores if each.config == ORIGINAL and not _is_detail(each.scope)]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -248,8 +248,9 @@ def _question(run: Run) -> str:
     return question(record.benchmark.content, record.protocol, record.options, record.configs)
 
 
-def _is_prompt(scope: str) -> bool:
-    return scope.startswith("prompt:")
+def _is_detail(scope: str) -> bool:
+    """Single prompts, occupations and pairs are too many for a page."""
+    return ":" in scope and not scope.startswith(("topic:", "polarity:", "sector:"))
 
 
 def _shown(value: object) -> str:
