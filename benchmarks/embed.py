@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageFilter
 
-from truegap.models import DualEncoder, EmbeddingCache, load_model
+from truegap.models import DualEncoder, EmbeddingCache, load_dual_encoder
 from truegap.models._images import decode
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     items = photographs(options.images)
     with tempfile.TemporaryDirectory() as folder:
         spec = options.model or small_clip(Path(folder))
-        encoder = load_model(spec, device=options.device, dtype=options.dtype)
+        encoder = load_dual_encoder(spec, device=options.device, dtype=options.dtype)
         encoder.encode_images([decode(items[0][1])] * options.batch_size)  # warm up
         runs = [measure(encoder, items, options.batch_size, options.workers) for _ in range(options.repeats)]
     print(
