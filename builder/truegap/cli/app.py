@@ -14,6 +14,7 @@ from truegap.cli import (
     evaluate,
     fetch,
     leaderboard,
+    models,
     recipe,
     report,
     score,
@@ -27,7 +28,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, fetch, build, sheet, recipe, evaluate, score, compare, report, leaderboard, audit, counterfactual):
+for verb in (
+    demo,
+    fetch,
+    build,
+    sheet,
+    recipe,
+    evaluate,
+    models,
+    score,
+    compare,
+    report,
+    leaderboard,
+    audit,
+    counterfactual,
+):
     verb.register(app)
 
 
