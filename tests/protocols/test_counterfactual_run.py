@@ -20,6 +20,7 @@ from truegap.protocols.choose import default_protocol
 from truegap.protocols.counterfactual import Counterfactual, with_article
 from truegap.protocols.run import run_protocol
 from truegap.results.answers import read_answers
+from truegap.results.compare_runs import compare_runs
 from truegap.results.readers import Scoring, score_files
 from truegap.results.runs import read_run
 
@@ -298,3 +299,13 @@ def test_questions_without_a_counterpart_are_left_out_and_counted(tmp_path):
 def test_unknown_conventions_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         replace(PROTOCOL, **changes)
+
+
+def test_two_models_are_compared_on_the_same_questions(run):
+    leans, blind = read_run(run()), read_run(run("blind", model=Stereotyped(lean=0.0, name="blind")))
+    found = compare_runs(leans, blind, n_resamples=100)
+    assert found.metric == "b_ovl@VL"
+    assert found.first_value == pytest.approx(leans.scores.summary.bias)
+    assert found.second_value == pytest.approx(0, abs=1e-6)
+    assert (found.clear, found.less) == (True, "blind")
+    assert compare_runs(leans, leans, n_resamples=20).difference == 0

@@ -21,6 +21,7 @@ from truegap.protocols.occupation_retrieval import OccupationRetrieval
 from truegap.protocols.resolution import Resolution
 from truegap.protocols.run import run_protocol
 from truegap.results.answers import read_answers
+from truegap.results.compare_runs import compare_runs
 from truegap.results.readers import Scoring, score_files
 from truegap.results.runs import read_run
 
@@ -297,3 +298,16 @@ def test_an_occupation_of_one_gender_asks_nothing(tmp_path):
             progress=quiet,
             cache=cache,
         )
+
+
+def test_two_models_are_compared_image_by_image(run):
+    leans, always_his = read_run(run()), read_run(run("other", model=Answerer(lean=3.0, name="sure")))
+    found = compare_runs(leans, always_his, n_resamples=200)
+    # given one that follows the light and one that says "his" of everybody
+    assert (found.metric, found.images) == ("gap", 12)
+    assert found.first_value == pytest.approx(1 / 6)
+    assert found.second_value == pytest.approx(1.0)
+    assert found.difference == pytest.approx(1 / 6 - 1)
+    assert (found.clear, found.less) == (True, "answerer")
+    same = compare_runs(leans, leans, n_resamples=50)
+    assert (same.difference, same.ci_low, same.ci_high, same.less) == (0, 0, 0, None)

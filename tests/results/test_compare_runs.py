@@ -141,8 +141,8 @@ def test_other_questions_are_refused(tmp_path, changes, message):
 
 
 def test_a_protocol_without_a_comparison_says_so(tmp_path):
-    one, other = (make(tmp_path / name, name, 0.4, protocol="resolution") for name in "ab")
-    with pytest.raises(UserError, match="runs of resolution cannot be compared"):
+    one, other = (make(tmp_path / name, name, 0.4, protocol="retrieval-occupations") for name in "ab")
+    with pytest.raises(UserError, match="runs of retrieval-occupations cannot be compared"):
         compare_runs(one, other)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from truegap.errors import UserError
 from truegap.results.answers import read_answers
+from truegap.results.readers_questions import of_table
+from truegap.results.readers_resolution import MAIN_TEMPLATE, by_config
 from truegap.results.readers_retrieval import Similarities, similarities
 from truegap.results.readers_scoring import ORIGINAL, Floats
 from truegap.results.readers_table import Columns
@@ -18,9 +20,13 @@ from truegap.results.show import plain
 from truegap.scores import (
     ScoreError,
     balanced_draws,
+    counterfactual_bias,
     paired_difference,
+    resampled_counterfactual,
     resampled_means,
+    resampled_resolution,
     resampled_ygap,
+    resolution_bias,
     retrieval_scores,
     ygap,
 )
@@ -95,9 +101,14 @@ def compare_runs(
             measured, images = _retrieval(first, tables, n_resamples, seed)
         elif first.record.protocol == "vqa":
             measured, images = _vqa(tables, n_resamples, seed)
+        elif first.record.protocol == "resolution":
+            measured, images = _resolution(first, tables, n_resamples, seed)
+        elif first.record.protocol == "counterfactual":
+            measured, images = _counterfactual(first, tables, n_resamples, seed)
         else:
             raise UserError(
-                f"{first.folder}: runs of {first.record.protocol} cannot be compared; give retrieval or vqa"
+                f"{first.folder}: runs of {first.record.protocol} cannot be compared; "
+                "give retrieval, vqa, resolution or counterfactual"
             )
         (one, ones), (other, others) = measured
         found = paired_difference(one, other, ones, others, confidence=confidence)
@@ -190,4 +201,51 @@ def _vqa(tables: list[Columns], n_resamples: int, seed: int) -> tuple[list[tuple
             rows, genders, images=each.images or [], questions=questions, n_resamples=n_resamples, seed=seed
         )
         measured.append((value, resampled))
+    return measured, len(set(found[0].images or []))
+
+
+def _resolution(run: Run, tables: list[Columns], n_resamples: int, seed: int) -> tuple[list[tuple[float, Floats]], int]:
+    """RA_m - RA_f where the pronoun refers to the occupation, and the same on every resample."""
+    known: dict[str, Any] = {name: run.record.options[name] for name in ("candidates", "ties")}
+    found = [next(rows for (_, who), rows in by_config(table).items() if who == MAIN_TEMPLATE) for table in tables]
+    if found[0].images != found[1].images:
+        raise UserError(f"{tables[0].path} and {tables[1].path} hold other images; evaluate both again")
+    measured = []
+    for each in found:
+        gap = resolution_bias(each.scores, each.genders, n_resamples=0, **known).overall.gap
+        resampled = resampled_resolution(
+            each.scores, each.genders, images=each.images or [], n_resamples=n_resamples, seed=seed, **known
+        )
+        if gap is None or resampled is None:
+            raise ScoreError("the gap has no resamples: a gender has a single image")
+        measured.append((gap, resampled))
+    return measured, len(set(found[0].images or []))
+
+
+def _counterfactual(
+    run: Run, tables: list[Columns], n_resamples: int, seed: int
+) -> tuple[list[tuple[float, Floats]], int]:
+    """The main score, such as `b_ovl@VL`, and the same on every resample of base images."""
+    metric, _, context = run.scores.summary.metric.partition("@")
+    known: dict[str, Any] = {name: run.record.options[name] for name in ("ipss", "difference", "delta_acc")}
+    found = [next(iter(of_table(table).values())).items[context] for table in tables]
+    one, other = (sorted(zip(each.images or [], each.pairs, each.orders, strict=False)) for each in found)
+    if one != other:
+        raise UserError(f"{tables[0].path} and {tables[1].path} hold other questions; evaluate both again")
+    measured = []
+    for each in found:
+        columns: dict[str, Any] = {
+            "occupations": each.occupations,
+            "pairs": each.pairs,
+            "genders": each.genders,
+            "orders": each.orders,
+            "images": each.images or [],
+        }
+        value = getattr(counterfactual_bias(each.base, each.counterfactual, **columns, **known, n_resamples=0), metric)
+        resampled = resampled_counterfactual(
+            each.base, each.counterfactual, **columns, **known, n_resamples=n_resamples, seed=seed
+        )
+        if resampled is None:
+            raise ScoreError(f"{metric} has no resamples: images are alone in their occupation and gender")
+        measured.append((value, resampled[metric]))
     return measured, len(set(found[0].images or []))

@@ -95,7 +95,7 @@ def of_items(items: Sequence[Item]) -> Items:
 def score_counterfactual(contexts: dict[str, Items], scoring: Scoring) -> Scored:
     """Accuracy, B_ovl, B_max, Ipss and delta Acc of every context, with intervals.
 
-    Intervals resample base images where they are known (`counterfactual_bias`), else pairs of occupations.
+    Intervals resample base images where they are known (`counterfactual_bias`).
 
     Raises:
         ScoreError: A pair lacks items of one of its occupations, or is not `occ_m|occ_f`.

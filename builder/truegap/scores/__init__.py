@@ -18,7 +18,14 @@ from .draws import balanced_draws, default_k
 from .mean_delta import MeanDelta, retrieval_mean_delta
 from .permutation import holm, p_value, permuted_labels
 from .power import image_spread, images_needed, minimal_detectable_gap
-from .resolution import Resolution, ResolutionBias, ResolutionSplits, resolution_bias, resolution_splits
+from .resolution import (
+    Resolution,
+    ResolutionBias,
+    ResolutionSplits,
+    resampled_resolution,
+    resolution_bias,
+    resolution_splits,
+)
 from .retrieval import RetrievalScore, RetrievalScores, retrieval_scores
 from .retrieval_bias import RetrievalBias, retrieval_bias
 from .retrieval_change import RetrievalChange, retrieval_changes
@@ -84,6 +91,7 @@ __all__ = [
     "ranks",
     "resampled_counterfactual",
     "resampled_means",
+    "resampled_resolution",
     "resampled_ygap",
     "resolution_bias",
     "resolution_splits",

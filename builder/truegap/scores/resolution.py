@@ -145,7 +145,11 @@ def resolution_bias(
         shown, ids = factor(images, "images")
         counts["images"] = len(ids)
         if n_resamples:
-            low, high = _interval(resolved, masculine, shown, len(ids), confidence, n_resamples, seed)
+            resampled = _resampled(resolved, masculine, shown, len(ids), n_resamples, seed)
+            right = _right(resolved, masculine)
+            observed = float(right[masculine == 1].mean() - right[masculine == 0].mean())
+            if resampled is not None:
+                low, high = interval(resampled, observed, confidence=confidence)
     per_group = None
     if groups is not None:
         same_length(len(scores), groups, "groups")
@@ -218,22 +222,57 @@ def _score(resolved: Ints, tied: Bools, masculine: Ints, compared: str, rounded:
     )
 
 
-def _interval(
-    resolved: Ints, masculine: Ints, shown: Ints, images: int, confidence: float, n_resamples: int, seed: int
-) -> tuple[float | None, float | None]:
+def resampled_resolution(
+    predictions: npt.ArrayLike,
+    references: Sequence[Any] | npt.NDArray[Any],
+    *,
+    images: Sequence[Any] | npt.NDArray[Any],
+    candidates: str = "three",
+    ties: str = "wrong",
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Floats | None:
+    """The gap on bootstrap resamples, to be compared in pairs with that of other answers to the same images.
+
+    Args:
+        predictions: As in `resolution_bias`, like all that follows.
+        references: As there.
+        images: As there. Two calls with the same images in the same order and the same seed resample the same.
+        candidates: As there.
+        ties: As there.
+        n_resamples: How many.
+        seed: Of the resamples.
+
+    Returns:
+        `(resamples,)` of RA_m - RA_f; None where a kind of image has a single one, which resamples to itself.
+
+    Raises:
+        ScoreError: As `resolution_bias`.
+
+    >>> answers = {"references": ["man", "man", "woman", "woman"], "images": range(4), "n_resamples": 3}
+    >>> resampled_resolution([[1, 0], [1, 0], [0, 1], [0, 1]], **answers).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    found = resolution_bias(predictions, references, candidates=candidates, ties=ties, images=images, n_resamples=0)
+    width = 2 if found.options["candidates"] == "two" else 3
+    resolved, _ = resolve(matrix(predictions, "predictions")[:, :width], ties)
+    shown, ids = factor(images, "images")
+    return _resampled(resolved, reference_codes(references), shown, len(ids), n_resamples, seed)
+
+
+def _resampled(resolved: Ints, masculine: Ints, shown: Ints, images: int, n_resamples: int, seed: int) -> Floats | None:
     right = _right(resolved, masculine)
     totals = [np.bincount(shown[masculine == code], minlength=images) for code in (1, 0)]
     hits = [np.bincount(shown[right & (masculine == code)], minlength=images) for code in (1, 0)]
     # An image of two people may be asked about both: images are resampled among those with the same questions.
     strata = 2 * (totals[0] > 0) + (totals[1] > 0)
     if np.bincount(strata)[np.unique(strata)].min() < 2:  # noqa: PLR2004  one image resamples to itself
-        return None, None
+        return None
     gaps: list[Floats] = []
     for weights in bootstrap_weights(strata, n_resamples=n_resamples, seed=seed):
         ra_m, ra_f = ((weights @ hit) / (weights @ total) for hit, total in zip(hits, totals, strict=True))
         gaps.append(ra_m - ra_f)
-    observed = float(hits[0].sum() / totals[0].sum() - hits[1].sum() / totals[1].sum())
-    return interval(np.concatenate(gaps), observed, confidence=confidence)
+    return np.concatenate(gaps)
 
 
 @dataclass(frozen=True, slots=True)
