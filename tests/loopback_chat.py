@@ -42,7 +42,7 @@ class LoopbackChat:
         """Of the last request."""
         self.times: list[float] = []
         """When each request came."""
-        self.script: deque[Misbehaviour] = deque()
+        self.script: deque[Misbehaviour | None] = deque()
         """What happens to the next requests; after that all goes well."""
         self.spread: Callable[[str, str], Spread] = spread
         self.most_logprobs = 20
@@ -139,7 +139,7 @@ class LoopbackChat:
         if path != "/v1/chat/completions":
             return 404, {"error": {"message": f"no route {path}", "type": "invalid_request_error", "code": None}}
         if self.key is not None and self.headers.get("Authorization") != f"Bearer {self.key}":
-            shown = self.headers.get("Authorization", "nothing")
+            shown = self.headers.get("Authorization", "nothing").removeprefix("Bearer ")
             return 401, {"error": {"message": f"Incorrect API key provided: {shown}", "code": "invalid_api_key"}}
         for name, said in self.unsupported.items():
             if name in body:

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -97,6 +98,17 @@ def test_the_record_says_what_is_asked_and_the_notes_what_answers(server, model)
     assert model(extra={"top_p": 0.5}).record().content != record.content
     server.model = "served-2027-01-01"
     assert model().record().content != record.content
+
+
+def test_images_go_as_jpeg_on_request(server, model):
+    endpoint = model(image="jpeg")
+    smooth = Image.linear_gradient("L").convert("RGB")
+    endpoint.answer(smooth, [Question(KIND, LETTERS)])
+    kind, data = server.asked[-1]["messages"][0]["content"][0]["image_url"]["url"].split(";base64,")
+    sent = Image.open(io.BytesIO(base64.b64decode(data)))
+    assert (kind, sent.format) == ("data:image/jpeg", "JPEG")
+    np.testing.assert_allclose(np.asarray(sent, float), np.asarray(smooth, float), atol=4)
+    assert endpoint.record().content != model().record().content
 
 
 def test_a_short_form_names_server_and_model(server):
@@ -256,7 +268,7 @@ def test_what_a_filter_stops_is_a_refusal(server, model):
         (200, b'{"choices": []}'),
         (200, b"[" * 100_000),
     ],
-    ids=str,
+    ids=lambda each: str(each)[:40],
 )
 def test_what_passes_is_tried_again(server, model, act):
     endpoint = model(attempts=3)
@@ -300,7 +312,7 @@ def test_a_busy_server_is_left_alone_as_long_as_it_asks(server, model):
         ),
         ((500, b"\x1b[2Jgone\r\n\xff\xe2\x80\xae evil"), "status 500: [2Jgone \ufffd evil (2 attempts)"),
     ],
-    ids=str,
+    ids=lambda each: str(each)[:40],
 )
 def test_what_does_not_pass_is_one_line(server, model, act, said):
     server.script.extend([act, act])
@@ -422,11 +434,17 @@ def test_a_run_that_stopped_asks_only_for_what_is_missing(server, model, tmp_pat
 
 
 def test_leaving_early_stops_asking(server, model):
-    endpoint = model(concurrency=2)
-    answers = endpoint.answer_each(Item(picture(n), questions(2)) for n in range(1000))
+    # given one answer, and a server that fails at the next question; then nobody tries again once we have left
+    endpoint = model(concurrency=1, backoff=4, attempts=2)
+    server.script.extend([None, (500, b""), (500, b"")])
+    answers = endpoint.answer_each(Item(picture(n), questions(1)) for n in range(1000))
     next(answers)
+    while len(server.times) < 3:
+        time.sleep(0.01)
     answers.close()
-    assert len(server.asked) < 20
+    assert endpoint.statistics()["retries"] == 0
+    assert len(server.times) == 3
+    server.script.clear()
     assert len(endpoint.answer(picture(), questions(2))) == 2
 
 
