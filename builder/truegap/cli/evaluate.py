@@ -47,9 +47,13 @@ _RETRIEVAL, _VQA, _RESOLUTION, _COUNTERFACTUAL = "Retrieval", "Visual questions"
 def evaluate(
     context: typer.Context,
     model: Annotated[
-        str, typer.Option(help="Hub id, folder, open_clip:ARCHITECTURE/TAG, hf-hub:ORG/NAME, or a plug-in.")
+        str,
+        typer.Option(
+            help="Hub id, folder, open_clip:ARCHITECTURE/TAG, hf-hub:ORG/NAME, "
+            "endpoint:URL#MODEL, baseline:random, or a plug-in."
+        ),
     ],
-    benchmark: Annotated[str, typer.Option(help="A built folder, or ORG/NAME[@TAG] on the Hub.")],
+    benchmark: Annotated[str, typer.Option(help="A built folder, or ORG/NAME@TAG on the Hub.")],
     protocol: Annotated[
         str, typer.Option(help="vqa, retrieval, resolution, retrieval-occupations or counterfactual.")
     ] = "",
