@@ -187,6 +187,7 @@ def test_a_long_vocabulary_is_asked_for_in_parts(saved, pixels, family):
     names = ("person", "cup", "dog", "cat", "wine glass", "sports ball", "ball", "glass", "wine")
     parts = [names[:6], ("person", *names[6:])]
     whole = find(saved(family), pixels, 0.1, names)
+    assert {each.label for each in whole} & set(names)
     apart = [each for part in parts for each in find(saved(family), pixels, 0.1, part)]
     same(whole, [(each.label, each.score, each.box) for each in apart])
 

@@ -136,6 +136,7 @@ def test_search_and_board_narrow_the_rows(page):
 def test_a_search_that_finds_nothing_says_so(page):
     page.get_by_label("Search models").fill("no such model")
     page.get_by_text("0 of 4 rows.").wait_for()
+    assert "person-reader" not in page.locator("#rows").inner_text()
 
 
 def test_the_about_tab_says_what_the_numbers_mean(page):
@@ -148,6 +149,7 @@ def test_a_new_row_is_there_when_the_page_is_opened_again(page, served):
     submit(served[1], "newcomer", "coco-gender", bias=0.2)
     page.reload()
     page.get_by_text("3 of 5 rows.").wait_for()
+    assert "5 rows" in page.inner_text("body")
 
 
 def test_it_fits_a_phone(served, browser):

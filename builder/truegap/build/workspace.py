@@ -138,7 +138,8 @@ class Workspace:
         if not manifest.splits:
             shutil.rmtree(self.partial)
             reasons = "; ".join(f"{len(ids)} {reason}" for reason, ids in manifest.dropped.items())
-            raise UserError(f"no image is left to build {self.plan.benchmark} from: {reasons}; check --source")
+            remedy = "swaps need two images of a gender" if NO_DONOR in manifest.dropped else "check --source"
+            raise UserError(f"no image is left to build {self.plan.benchmark} from: {reasons}; {remedy}")
         for split, held in manifest.splits.items():
             kept = [
                 folder
