@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import accuracy_score
 
-from truegap.scores import ScoreError, resolution_bias, resolution_splits
+from truegap.scores import ScoreError, resampled_resolution, resolution_bias, resolution_splits
 
 
 def answers(rows=80, seed=0, columns=3):
@@ -170,3 +170,17 @@ def test_published_averages_follow_from_their_parts(shared):
 def test_bad_input(arguments, options, message):
     with pytest.raises(ScoreError, match=message):
         resolution_bias(*arguments, **options)
+
+
+def test_resamples_of_the_gap_are_those_of_its_interval():
+    rng = np.random.default_rng(4)
+    rows, labels = rng.normal(size=(40, 3)), ["man", "woman"] * 20
+    images = [f"{n // 2 % 13}" for n in range(40)]
+    found = resolution_bias(rows, labels, images=images, n_resamples=200, seed=3)
+    drawn = resampled_resolution(rows, labels, images=images, n_resamples=200, seed=3)
+    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+    # and with the labels swapped every one changes its sign
+    swapped = resampled_resolution(rows[:, [1, 0, 2]], labels[1:] + labels[:1], images=images, n_resamples=200, seed=3)
+    assert swapped == pytest.approx(-drawn)
+    # one image of a kind resamples to itself
+    assert resampled_resolution(rows[:3], labels[:3], images=["a", "b", "c"]) is None

@@ -229,7 +229,8 @@ def _counterfactual(
     metric, _, context = run.scores.summary.metric.partition("@")
     known: dict[str, Any] = {name: run.record.options[name] for name in ("ipss", "difference", "delta_acc")}
     found = [next(iter(of_table(table).values())).items[context] for table in tables]
-    one, other = (sorted(zip(each.images or [], each.pairs, each.orders, strict=False)) for each in found)
+    # In the same order too: resamples are drawn by place.
+    one, other = (list(zip(each.images or [], each.pairs, each.orders, strict=False)) for each in found)
     if one != other:
         raise UserError(f"{tables[0].path} and {tables[1].path} hold other questions; evaluate both again")
     measured = []
