@@ -104,5 +104,5 @@ def test_unusable_donor_makes_room_for_the_next(tmp_path):
 
 
 def test_nobody_else_to_take_a_background_from(tmp_path):
-    with pytest.raises(UserError, match="1 no image to take a background from"):
+    with pytest.raises(UserError, match="1 no image to take a background from; swaps need two images of a gender"):
         build(replace(selection(1), examples=[example(0)]), tmp_path / "b")
