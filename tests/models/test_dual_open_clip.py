@@ -52,82 +52,6 @@ def test_features_are_those_of_plain_library_calls(spec, checkpoint, architectur
     assert encoder.record().parameters == sum(p.numel() for p in model.parameters())
 
 
-def test_coca_has_image_and_text_features(tmp_path, pictures, prompts):
-    # Given a small CoCa, whose encoders also feed a captioner
-    config = {
-        "embed_dim": 16,
-        "vision_cfg": {
-            "image_size": 32,
-            "layers": 1,
-            "width": 16,
-            "head_width": 8,
-            "patch_size": 8,
-            "attentional_pool": True,
-            "attn_pooler_queries": 4,
-            "attn_pooler_heads": 2,
-            "output_tokens": True,
-        },
-        "text_cfg": {
-            "context_length": 16,
-            "vocab_size": 49408,
-            "width": 16,
-            "heads": 2,
-            "layers": 1,
-            "embed_cls": True,
-            "output_tokens": True,
-        },
-        "multimodal_cfg": {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
-        "custom_text": True,
-    }
-    (tmp_path / "coca_tiny.json").write_text(json.dumps(config))
-    open_clip.add_model_config(tmp_path / "coca_tiny.json")
-    model = open_clip.create_model("coca_tiny").eval()
-    from safetensors.torch import save_file
-
-    save_file(model.state_dict(), tmp_path / "coca.safetensors")
-    with torch.no_grad():
-        texts = model.encode_text(open_clip.get_tokenizer("coca_tiny")(prompts), normalize=True).numpy()
-
-    encoder = load_model(f"open_clip:coca_tiny/{tmp_path}/coca.safetensors", device="cpu")
-
-    np.testing.assert_allclose(encoder.encode_texts(prompts), texts, atol=BATCH_TOLERANCE)
-    assert encoder.encode_images(pictures).shape == (7, 16)
-
-
-def test_a_timm_tower_with_a_tokenizer_of_its_own(save_word_tokenizer, tmp_path, pictures, prompts):
-    # Given a folder like those of SigLIP, EVA or MobileCLIP: image tower from timm, tokenizer beside the weights
-    save_word_tokenizer(tmp_path)
-    config = {
-        "embed_dim": 16,
-        "vision_cfg": {"timm_model_name": "test_vit", "timm_pool": "token", "timm_proj": "linear", "image_size": 160},
-        "text_cfg": {
-            "context_length": 16,
-            "vocab_size": 32,
-            "hf_tokenizer_name": "somebody/elsewhere",
-            "width": 16,
-            "heads": 2,
-            "layers": 1,
-            "no_causal_mask": True,
-            "pool_type": "last",
-        },
-        "custom_text": True,
-    }
-    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": {}}))
-    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{tmp_path}")
-    from safetensors.torch import save_file
-
-    save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
-    model.eval()
-    with torch.no_grad():
-        images = model.encode_image(torch.stack([transform(p) for p in pictures]), normalize=True).numpy()
-        texts = model.encode_text(open_clip.get_tokenizer(f"local-dir:{tmp_path}")(prompts), normalize=True).numpy()
-
-    encoder = load_model(str(tmp_path), device="cpu")
-
-    np.testing.assert_allclose(encoder.encode_images(pictures), images, atol=BATCH_TOLERANCE)
-    np.testing.assert_allclose(encoder.encode_texts(prompts), texts, atol=BATCH_TOLERANCE)
-
-
 def test_lower_precision_stays_near(checkpoint, architecture, pictures, prompts):
     spec = f"open_clip:{architecture}/{checkpoint}"
     exact, rough = (load_model(spec, device="cpu", dtype=dtype) for dtype in ("float32", "bfloat16"))
@@ -204,9 +128,9 @@ def test_other_mistakes_give_one_line(architecture, folder, tmp_path):
     (folder / "open_clip_model.safetensors").write_bytes(b"junk")
     (tmp_path / "empty").mkdir()
     mistakes = {
-        f"open_clip:{architecture}/{tmp_path}/other.safetensors": "cannot be loaded",
+        f"open_clip:{architecture}/{tmp_path}/other.safetensors": "they do not belong together",
         "open_clip:ViT-Z-99/laion2b": "no architecture 'ViT-Z-99'",
-        str(folder): "cannot be loaded",
+        str(folder): "its weights are 4 bytes",
         f"local-dir:{tmp_path / 'empty'}": "no open_clip_config.json",
         f"local-dir:{tmp_path / 'absent'}": "no such folder",
         "open_clip:ViT-B-32/laion2b_s34b_b79k": "hf download laion/CLIP-ViT-B-32-laion2B-s34B-b79K",
@@ -217,3 +141,24 @@ def test_other_mistakes_give_one_line(architecture, folder, tmp_path):
         with pytest.raises(UserError, match=message) as error:
             load_model(spec, device="cpu")
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("tower", "lie", "message"),
+    [
+        ("vision_cfg", {"layers": 10**6}, r"asks for 1e\+06 layers \(layers\)"),
+        ("vision_cfg", {"image_size": 60000}, r"images of 6e\+04 pixels a side \(image_size\)"),
+        ("text_cfg", {"vocab_size": 10**8}, "they do not belong together"),
+        ("text_cfg", {"context_length": 10**6}, "they do not belong together"),
+        ("text_cfg", {"width": 18}, "cannot be loaded"),
+    ],
+)
+def test_a_folder_that_lies_gives_one_line_and_takes_no_memory(folder, tower, lie, message):
+    config = json.loads((folder / "open_clip_config.json").read_text())
+    config["model_cfg"][tower] |= lie
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+
+    with pytest.raises(UserError, match=message) as error:
+        load_model(str(folder), device="cpu")
+
+    assert "\n" not in str(error.value)

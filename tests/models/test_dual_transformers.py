@@ -51,19 +51,37 @@ def test_features_are_those_of_plain_library_calls(tiny, family, pictures, promp
         assert mine.std(axis=0).max() > 20 * BATCH_TOLERANCE  # or the agreement would mean nothing
 
 
-def test_features_agree_with_the_logits_of_the_models_own_forward(tiny, pictures, prompts):
-    # Given CLIP's logits, which are scaled cosines
-    model = transformers.CLIPModel.from_pretrained(tiny("clip")).eval()
-    processor = transformers.CLIPProcessor.from_pretrained(tiny("clip"))
+def own_cosines(folder: Path, pictures, prompts) -> np.ndarray:
+    """What the model's own forward compares: its logits, without the scale and bias that training adds."""
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    images = processor(images=pictures, return_tensors="pt")
+    limit = {} if "siglip" in folder.name else {"max_length": 16}  # these were trained without attention mask
+    texts = [processor(text=[p], padding="max_length", return_tensors="pt", **limit) for p in prompts]
+    model = transformers.AutoModel.from_pretrained(folder).eval()
     with torch.no_grad():
-        inputs = processor(text=prompts, images=pictures, padding=True, return_tensors="pt")
-        logits = model(**inputs).logits_per_image.numpy()
-        scale = model.logit_scale.exp().item()
+        if model.config.model_type == "flava":
+            model.config.init_codebook = False  # of training alone
+            whole = transformers.FlavaForPreTraining(model.config).eval()
+            whole.flava.load_state_dict(model.state_dict())
+            scale = whole.flava.logit_scale.exp()
+            texts = [{name: value.repeat(len(pictures), 1) for name, value in each.items()} for each in texts]
+            found = [whole(**images, **each, input_ids_masked=each["input_ids"], return_loss=False) for each in texts]
+            return np.stack([(o.contrastive_logits_per_image[:, 0] / scale).numpy() for o in found], 1)
+        scale = 1 / model.temperature if hasattr(model, "temperature") else model.logit_scale.exp()
+        bias = getattr(model, "logit_bias", 0)
+        found = [(model(**images, **each).logits_per_image - bias) / scale for each in texts]
+    return torch.cat(found, 1).numpy()
 
-    encoder = load_model(str(tiny("clip")), device="cpu")
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_similarities_are_those_of_the_models_own_forward(tiny, family, pictures, prompts):
+    expected = own_cosines(tiny(family), pictures, prompts)
+
+    encoder = load_model(str(tiny(family)), device="cpu")
     cosines = encoder.encode_images(pictures) @ encoder.encode_texts(prompts).T
 
-    np.testing.assert_allclose(cosines, logits / scale, atol=1e-5)
+    np.testing.assert_allclose(cosines, expected, atol=BATCH_TOLERANCE)
+    assert min(expected.std(axis=0).max(), expected.std(axis=1).max()) > 20 * BATCH_TOLERANCE
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -210,7 +228,7 @@ def test_a_model_of_another_kind_is_refused(tmp_path, folder):
         (lambda f: (f / "config.json").unlink(), "no config.json"),
         (lambda f: (f / "config.json").write_text("{"), "cannot be loaded"),
         (lambda f: (f / "model.safetensors").unlink(), "no weights"),
-        (lambda f: (f / "model.safetensors").write_bytes(b"not safetensors"), "cannot be loaded"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"not safetensors"), "its weights are 15 bytes"),
         (lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:-40]), "cannot be"),
         (lambda f: (f / "processor_config.json").unlink(), "no usable image processor"),
         (lambda f: [p.unlink() for p in f.glob("tokenizer*")], "tokenizer"),
@@ -260,3 +278,35 @@ def test_loading_prints_nothing_and_leaves_the_librarys_settings(folder, capfd):
         load_model(f"transformers:{folder.parent}", device="cpu")
     assert capfd.readouterr() == ("", "")
     assert (logging.get_verbosity(), logging.is_progress_bar_enabled(), are_progress_bars_disabled()) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "part", "lie", "message"),
+    [
+        ("config.json", "vision_config", {"num_hidden_layers": 10**6}, r"asks for 1e\+06 layers \(num_hidden_layers\)"),
+        (
+            "config.json",
+            "vision_config",
+            {"hidden_size": 10**6},
+            r"asks for \S+ numbers, and its weights are \S+ bytes",
+        ),
+        ("config.json", "vision_config", {"hidden_size": 24}, "other shapes than its config.json says"),
+        ("config.json", "text_config", {"hidden_act": "magic"}, "cannot be loaded: 'magic'"),
+        (
+            "processor_config.json",
+            "image_processor",
+            {"crop_size": {"height": 60000, "width": 32}},
+            "6e.04 pixels a side",
+        ),
+        ("processor_config.json", "image_processor", {"image_mean": [0, 0]}, "fails over an image"),
+        ("processor_config.json", "image_processor", {"crop_size": {"height": 30, "width": 30}}, "fails over images"),
+    ],
+)
+def test_a_folder_that_lies_gives_one_line(folder, pictures, file, part, lie, message):
+    parts = json.loads((folder / file).read_text())
+    edit(folder / file, **{part: parts[part] | lie})
+
+    with pytest.raises(UserError, match=message) as error:
+        load_model(str(folder), device="cpu").encode_images(pictures)
+
+    assert one_line(error)

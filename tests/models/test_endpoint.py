@@ -89,6 +89,7 @@ def test_log_probabilities_of_letters_are_those_of_the_server(server, model):
 def test_the_record_says_what_is_asked_and_the_notes_what_answers(server, model):
     record = model().record()
     assert (record.kind, record.name, record.adapter) == ("endpoint", "tiny-vl", "endpoint-chat")
+    assert record.parameters is None  # a server does not tell
     said = "; ".join(model().notes)
     assert "the server calls the model served-2026-01-01" in said
     assert "system fingerprint fp_1" in said
@@ -431,6 +432,22 @@ def test_a_run_that_stopped_asks_only_for_what_is_missing(server, model, tmp_pat
         again = list(cache.answers(model(concurrency=3), asked, counts=counts))
     assert again[:2] == done
     assert (counts.cached, counts.computed) == (4, 4)
+
+
+def test_answers_that_were_paid_for_are_kept_question_by_question(server, model, tmp_path):
+    # given a server that breaks at the sixth question about the first image; then five are known, and asked no more
+    asked, before = [_asked(1, questions(9)), _asked(2, questions(9))], 1
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        endpoint = model(attempts=1, concurrency=1)
+        server.refuses = lambda _: {"message": "broken"} if len(server.asked) > before + 5 else None
+        with pytest.raises(UserError, match="broken"):
+            list(cache.answers(endpoint, asked))
+        server.refuses = lambda _: None
+        counts = Counts()
+        again = list(cache.answers(model(concurrency=2), asked, counts=counts))
+    assert (counts.cached, counts.computed) == (5, 13)
+    expected = list(model().answer_each([Item(picture(seed), questions(9)) for seed in (1, 2)]))
+    assert [[each.log_probs for each in own] for own in again] == [[e.log_probs for e in own] for own in expected]
 
 
 def test_leaving_early_stops_asking(server, model):

@@ -10,7 +10,7 @@ import torch
 import transformers
 from PIL import Image
 
-from tiny_generative import FAMILIES, SHARED, save
+from tiny_generative import FAMILIES, SHARED, WHOLE, save
 from truegap.models import Question, load_model
 
 TOLERANCE = 1e-4
@@ -27,6 +27,8 @@ CHAT = [*SHARE, "qwen3_5", "mllama"]
 BOTH_WAYS = ["paligemma", "paligemma2"]
 ENCODERS = ["blip2_t5", "instructblip_t5"]
 CAPTIONERS = ["blip", "git"]
+ENCODED_ONCE = [*(family.__name__ for family in WHOLE if family.__name__ != "qwen3_5")]
+"""Those whose image encoder takes one image per row, and not the patches of all in one."""
 WORDS = {"blip2": "Question: {} Answer:", "kosmos2": "Question: {} Answer:", "paligemma": "answer en {}"}
 
 
@@ -188,8 +190,30 @@ def test_the_image_is_read_once_where_it_can_be(family, images):
     if family.name in SHARE:
         assert (len(passes), ours.notes) == (2, [])
     else:
-        assert len(ours.notes) == 1
         assert "reads the image once per question: " in ours.notes[0]
+        assert len(ours.notes) == 1 + (family.name in ENCODED_ONCE)
+
+
+@pytest.mark.parametrize("batch_size", [1, 32])
+def test_the_image_is_encoded_once_where_it_is_read_with_every_question(family, images, batch_size):
+    # Given how many rows go through the first layer of pixels
+    ours, rows = family.ours, []
+    ours.answer(images[0], QUESTIONS[:2])  # shows whether anything can be shared
+    pixels = next(part for part in ours._model.modules() if isinstance(part, (torch.nn.Conv2d, torch.nn.Conv3d)))
+    hook = pixels.register_forward_pre_hook(lambda _, given: rows.append(len(given[0])))
+    try:
+        ours.answer(images[1], QUESTIONS[:1], batch_size)
+        alone = sum(rows)
+        rows.clear()
+        ours.answer(images[1], QUESTIONS[:4], batch_size)
+    finally:
+        hook.remove()
+
+    if family.name in ENCODED_ONCE:
+        assert sum(rows) == alone
+        assert "encodes the image once" in ours.notes[1]
+    elif family.name not in SHARE:
+        assert sum(rows) == 4 * alone
 
 
 def test_the_record_says_what_it_is(family):

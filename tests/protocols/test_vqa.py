@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
@@ -202,12 +203,31 @@ def test_a_model_without_probabilities_is_counted_by_its_answers(run):
     assert table.score.isna().all()
     assert set(table.probability) == {0.0, 1.0}
     assert found(folder)["outside", "all"].reason == "42 answers without probabilities"
-    assert "answers without probabilities count as 1" in " ".join(read_run(folder).record.notes)
+    assert "the model gives no probabilities: such answers count as 1" in " ".join(read_run(folder).record.notes)
     silent, _ = run("silent", model=Answerer(says="nothing"))
     assert found(silent)["answered_no_option", "all"].value == 1
     assert found(silent)["ygap", "all"].value == 0
     change = next(each for each in read_run(silent).scores.changes if each.scope == "all")
     assert (change.delta, change.reason) == (None, "original is 0")
+
+
+def test_a_few_answers_without_probabilities_are_counted_and_hide_nothing_of_the_rest(run):
+    # given a server that gives none about one image
+    class Patchy(Answerer):
+        def answer(self, image, questions, batch_size=32):
+            self.says = "answers" if self.images == 3 else "probabilities"
+            return super().answer(image, questions, batch_size)
+
+        def record(self):
+            return super().record().model_copy(update={"content": "patchy"})
+
+    folder, _ = run(model=Patchy(outside=0.25))
+    own = found(folder)
+    assert own["outside", "all"].value == pytest.approx(0.25, abs=1e-6)
+    assert own["outside", "all"].counts == own["answered_yes", "all"].counts == {"without_probabilities": 3}
+    notes = " ".join(read_run(folder).record.notes)
+    assert re.search(r"3 of \d+ answers came without probabilities: such answers count as 1", notes)
+    assert "25.0 % of the probability is on none of the options" in notes
 
 
 def test_a_model_of_shares_says_nothing_of_the_rest(run):

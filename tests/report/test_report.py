@@ -18,7 +18,7 @@ from run_factory import (
 from truegap.errors import UserError
 from truegap.report import bias_is_clear, findings, write_report
 from truegap.report.charts import Change, Point, change_chart, plane
-from truegap.report.labels import blind, metric_label, metric_meaning
+from truegap.report.labels import blind, metric_label, metric_meaning, model_size
 from truegap.report.markdown import Ours, code, escape
 from truegap.results.runs import Run
 
@@ -348,6 +348,27 @@ def test_metrics_have_plain_names():
     assert (blind(MAIN, 0.094), blind("bias@5", None), blind("ndkl", None)) == ("0.094", "0.000", "unknown")
     assert "top 100" in metric_meaning(MAIN)
     assert metric_meaning("something") == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "shown"),
+    [
+        ("dual-encoder", 151_277_313, "151,277,313 parameters"),
+        ("baseline", 0, "0 parameters"),
+        ("endpoint", None, "size unknown"),
+        ("endpoint", 0, "size unknown"),
+    ],
+)
+def test_the_size_of_a_model_behind_an_address_is_unknown(tmp_path, kind, parameters, shown):
+    record = run_record()
+    record = record.model_copy(
+        update={"model": record.model.model_copy(update={"kind": kind, "parameters": parameters})}
+    )
+    assert model_size(record.model) == shown
+    if parameters is None:
+        html, markdown = written([Run(record, scores_record(record.run_id), tmp_path)], tmp_path / "out")
+        assert f"{kind}, {shown}, on" in Page(html).text
+        assert f"{kind.capitalize()}, {shown}, on" in markdown
 
 
 def test_every_delta_is_in_the_heat_table_of_both_formats(tmp_path):

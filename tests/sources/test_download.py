@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from image_host import IMAGE, ImageHost
-from truegap.sources._fetch import Fetcher, Refused, _is_public, _retry_after
+from truegap.sources._fetch import Fetcher, Refused, _is_public
 from truegap.sources.download import MANIFEST, DownloadOptions, download, read_manifest, verified
 from truegap.sources.visogender import fetch
 
@@ -185,21 +185,6 @@ def test_an_address_that_may_not_be_asked_is_refused(tmp_path, url, reason):
 )
 def test_private_addresses_are_known_in_every_form(address, public):
     assert _is_public(address) is public
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        (None, None),
-        ("7", 7),
-        ("soon", None),
-        ("-1", None),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
-        ("9" * 30, 999_999_999),
-    ],
-)
-def test_the_pause_that_a_host_asks_for_is_seconds_or_a_date(value, seconds):
-    assert _retry_after(value) == seconds
 
 
 @pytest.mark.parametrize("image", ["../a", "a/b", "", "a\x00"])

@@ -150,8 +150,8 @@ def load_pipeline(
     require_diffusers()
     from diffusers import DiffusionPipeline
 
-    from truegap.models._hub import split_revision
     from truegap.models._torch import loading, resolve_device, resolve_dtype
+    from truegap.models.files import split_revision
 
     where, kind = resolve_device(device), resolve_dtype(dtype)
     place, revision = split_revision(spec, revision)

@@ -37,8 +37,8 @@ def load_classifier(
     except ImportError:
         raise UserError("--safety-model needs torch and transformers: pip install 'truegap[models]'") from None
 
-    from truegap.models._hub import find_weights, locate, split_revision
     from truegap.models._torch import loading, resolve_device
+    from truegap.models.files import find_weights, locate, split_revision
 
     where = resolve_device(device)
     place, revision = split_revision(spec, None)

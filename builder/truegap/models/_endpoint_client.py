@@ -9,10 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from truegap.errors import UserError
+from truegap.files.headers import retry_after
 from truegap.models._endpoint_settings import EndpointSettings
 from truegap.results.show import plain
 
@@ -220,7 +220,8 @@ class Client:
         if status in _AGAIN or status >= 500:  # noqa: PLR2004
             if code == "insufficient_quota":
                 raise self.failure(f"{line}; the account has no credit left")
-            wait = _retry_after(headers)
+            wait = retry_after(headers.get("retry-after-ms"), unit=0.001)
+            wait = retry_after(headers.get("retry-after")) if wait is None else wait
             if wait is not None and wait <= self._settings.longest_wait:
                 self._pace.pause(time.monotonic() + wait)
             hint = "; lower concurrency or requests_per_minute" if status == _TOO_MANY else ""
@@ -272,15 +273,3 @@ def _message(found: Any) -> str:
 def _code(found: Any) -> str:
     error = found.get("error") if isinstance(found, dict) else None
     return str(error.get("code") or error.get("type") or "") if isinstance(error, dict) else ""
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, "")
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
-            return float(value) * unit
-    try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None

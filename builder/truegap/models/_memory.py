@@ -7,6 +7,9 @@ from typing import TypeVar
 
 from truegap.errors import UserError
 
+_SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "status_alloc_failed")
+"""CUDA and MPS, Linux, Windows, CUDA's libraries."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -58,4 +61,4 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     message = str(error).lower()
-    return "out of memory" in message or "can't allocate memory" in message
+    return any(sign in message for sign in _SIGNS)

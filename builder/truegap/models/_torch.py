@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 from truegap.errors import UserError, first_line
+from truegap.models._memory import is_out_of_memory
 from truegap.models.base import DualEncoder, FloatArray
 from truegap.results.records import Compute, ModelRecord
 
@@ -60,18 +61,20 @@ class TorchDualEncoder(DualEncoder):
                 f"model {self._record.name}: preprocessing leaves images of different sizes; "
                 "its image processor must resize and crop to one size"
             ) from error
-        return self._run(self._forward_images, batch)
+        return self._run(self._forward_images, batch, "images")
 
     def text_features(self, texts: Sequence[str]) -> FloatArray:
         """Raw features of texts."""
-        return self._run(self._forward_texts, self._tokenize(list(texts)))
+        with reading(self._record.name, "texts"):
+            batch = self._tokenize(list(texts))
+        return self._run(self._forward_texts, batch, "texts")
 
     def release_memory(self) -> None:
         """Free what a failed batch left on the device."""
         release_memory(self._device)
 
-    def _run(self, forward: Any, batch: Tensors) -> FloatArray:
-        with torch.inference_mode():
+    def _run(self, forward: Any, batch: Tensors, what: str) -> FloatArray:
+        with torch.inference_mode(), reading(self._record.name, what):
             features: torch.Tensor = forward({name: self._place(tensor) for name, tensor in batch.items()})
             return np.asarray(features.float().cpu().numpy(), dtype=np.float32)
 
@@ -205,7 +208,23 @@ def loading(spec: str) -> Iterator[None]:
                 f"model {spec}: its pickled weights hold more than tensors, which is never unpickled; "
                 "convert them to safetensors"
             ) from error
+        if "ignore_mismatched_sizes" in str(error):
+            raise UserError(f"model {spec}: its weights have other shapes than its config.json says") from error
         raise UserError(f"model {spec}: cannot be loaded: {first_line(error)}") from error
+
+
+@contextmanager
+def reading(name: str, what: str) -> Iterator[None]:
+    """Turn what a library raises over a model whose parts do not fit together into one line; no memory stays that."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise
+        raise UserError(
+            f"model {name}: fails over {what} ({type(error).__name__}: {first_line(error)}); "
+            "its files may not belong together"
+        ) from error
 
 
 def _json(value: Any) -> bytes:

@@ -9,8 +9,9 @@ import torch
 import transformers
 
 from truegap.errors import UserError
-from truegap.models._hub import locate, split_revision
+from truegap.models._claims import check_amount, check_depth, check_sides
 from truegap.models._torch import loading
+from truegap.models.files import locate, split_revision
 from truegap.models.quiet import quiet_transformers
 
 SAFE_WEIGHTS = ("model*.safetensors",)
@@ -36,7 +37,9 @@ def read_config(spec: str, folder: Path) -> Any:
             else "save the model with save_pretrained"
         )
         raise UserError(f"model {spec}: no config.json in {folder}; {hint}")
-    return transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    check_depth(spec, config.to_dict())
+    return config
 
 
 def kind_of(identifier: str, spec: str, revision: str | None) -> Literal["dual-encoder", "generative"]:
@@ -87,8 +90,11 @@ def load_weights(spec: str, model_class: Any, folder: Path, dtype: torch.dtype, 
         options: More for `from_pretrained`.
 
     Raises:
-        UserError: The weights lack tensors.
+        UserError: The weights lack tensors, or are far fewer than the configuration asks for.
     """
+    with torch.device("meta"):
+        skeleton = model_class(read_config(spec, folder))
+    check_amount(spec, skeleton, [path for pattern in SAFE_WEIGHTS for path in folder.glob(pattern)])
     model, info = model_class.from_pretrained(
         folder,
         dtype=dtype,
@@ -112,7 +118,8 @@ def load_processor(spec: str, folder: Path) -> Any:
     """The processor of a folder.
 
     Raises:
-        UserError: There is none, or none with an image processor and a tokenizer that knows words.
+        UserError: There is none, or none with an image processor and a tokenizer that knows words, or it makes images
+            too large to be held.
     """
     try:
         automatic: Any = transformers.AutoProcessor
@@ -130,6 +137,8 @@ def load_processor(spec: str, folder: Path) -> Any:
             f"model {spec}: no usable {' and '.join(absent)} in {folder}; save the processor there "
             "(processor.save_pretrained), or take the one of the model that it was trained from"
         )
+    images: Any = parts["image_processor"]
+    check_sides(spec, images.to_dict(), edges=not hasattr(images, "merge_size"))
     return processor
 
 

@@ -6,8 +6,9 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from PIL import Image
@@ -34,6 +35,8 @@ class Asked:
         questions: What is asked.
         view: What of the image the model sees, such as `person 0.1 (10, 5, 40, 80)`; empty for all of it.
         crop: Makes that view of the upright image.
+        keep: Takes an answer and the place of its question as soon as it is there, where the model gives them one by
+            one.
     """
 
     sha256: str
@@ -41,6 +44,7 @@ class Asked:
     questions: tuple[Question, ...]
     view: str = ""
     crop: Callable[[Image.Image], Image.Image] | None = None
+    keep: Callable[[int, Answer], object] | None = None
 
 
 @dataclass(slots=True)
@@ -72,8 +76,9 @@ class AnswerCache(SqliteFile):
     """Answers on disk, for as many models and processes as there are.
 
     The key is the model's `cache_key`, the SHA-256 of the encoded image with what of it was shown, and the question:
-    text, options, form and scoring. The answers to an image are committed together, so that a kill costs one image.
-    Where several processes answer the same, the first answer stands for all.
+    text, options, form and scoring. The answers to an image are committed together, so that a kill costs one image;
+    those of a server are committed one by one, so that it costs the requests under way. Where several processes answer
+    the same, the first answer stands for all.
     """
 
     FILE = "answers.sqlite"
@@ -105,9 +110,8 @@ class AnswerCache(SqliteFile):
         name = model.cache_key
         for chunk in batches(asked, CHUNK):
             turns = [self._turn(name, each) for each in chunk]
-            todo = ((turn.asked, turn.lacking) for turn in turns if turn.lacking)
-            with ahead(_load, todo, THREADS, window=2 * THREADS) as items:
-                fresh = iter(model.answer_each(items, batch_size))
+            todo = (self._todo(model, turn) for turn in turns if turn.lacking)
+            with closing(answers_to(model, todo, batch_size)) as fresh:
                 for turn in turns:
                     lacking = turn.lacking
                     counts.cached += len(turn.keys) - len(lacking)
@@ -118,9 +122,47 @@ class AnswerCache(SqliteFile):
                 for _ in fresh:
                     raise ValueError(f"{type(model).__name__} gave more answers than it was asked for")
 
+    def lacking(self, model: GenerativeModel, asked: Iterable[Asked]) -> Iterator[Asked]:
+        """What of it is not known: images with the questions that are to be asked, each image and question once.
+
+        Raises:
+            UserError: The cache is damaged.
+        """
+        name = model.cache_key
+        given: set[tuple[str, bytes]] = set()
+        for each in asked:
+            keys = [_key(name, each.view, question) for question in each.questions]
+            new = dict(zip(keys, each.questions, strict=True))
+            for known in self._rows(each.sha256, list(new), "asked"):
+                del new[known[0]]
+            # Of all keys together: an image comes again with the same questions, if at all.
+            whole = (each.sha256, hashlib.sha256(b"".join(new)).digest())
+            if new and whole not in given:
+                given.add(whole)
+                yield replace(each, questions=tuple(new.values()))
+
+    def keep(self, model: GenerativeModel, asked: Asked, answers: Sequence[Answer]) -> None:
+        """Commits the answers to one image's questions, given elsewhere.
+
+        Raises:
+            UserError: One is not a number, or the cache is damaged or full.
+        """
+        _check(model, asked.questions, answers)
+        keys = [_key(model.cache_key, asked.view, question) for question in asked.questions]
+        self._store(asked.sha256, dict(zip(keys, answers, strict=True)))
+
     def _turn(self, model: str, asked: Asked) -> _Waiting:
         keys = [_key(model, asked.view, question) for question in asked.questions]
         return _Waiting(asked, keys, self._find(asked.sha256, keys))
+
+    def _todo(self, model: GenerativeModel, turn: _Waiting) -> Asked:
+        """What is to be asked, and how a single answer is kept before the rest of its image's is there."""
+        asked = replace(turn.asked, questions=turn.lacking)
+
+        def keep(place: int, answer: Answer) -> None:
+            self.keep(model, replace(asked, questions=asked.questions[place : place + 1]), [answer])
+
+        return replace(asked, keep=keep)
 
     def _take(
         self, model: GenerativeModel, turn: _Waiting, lacking: Sequence[Question], fresh: Sequence[Answer]
@@ -132,14 +174,17 @@ class AnswerCache(SqliteFile):
 
     def _find(self, image: str, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The stored ones among these questions about an image."""
-        marks = ", ".join("?" * len(keys))
-        query = f"SELECT asked, answer FROM answers WHERE image = ? AND asked IN ({marks})"  # noqa: S608 (only ?)
-        with self._readable_errors():
-            rows = self._db.execute(query, [digest_of(image), *keys]).fetchall()
+        rows = self._rows(image, keys, "asked, answer")
         try:
             return {key: _unpacked(packed) for key, packed in rows}
         except (struct.error, ValueError, IndexError):
             raise self._damaged("a row is cut off") from None
+
+    def _rows(self, image: str, keys: Sequence[bytes], columns: str) -> list[tuple[bytes, ...]]:
+        marks = ", ".join("?" * len(keys))
+        query = f"SELECT {columns} FROM answers WHERE image = ? AND asked IN ({marks})"  # noqa: S608 (our own names)
+        with self._readable_errors():
+            return self._db.execute(query, [digest_of(image), *keys]).fetchall()
 
     def _store(self, image: str, fresh: Mapping[bytes, Answer]) -> Mapping[bytes, Answer]:
         """Commits an image's answers; where another process was faster its rows stand."""
@@ -149,10 +194,21 @@ class AnswerCache(SqliteFile):
         return fresh if inserted == len(rows) else self._find(image, list(fresh))
 
 
-def _load(turn: tuple[Asked, tuple[Question, ...]]) -> Item:
-    asked, lacking = turn
+def answers_to(
+    model: GenerativeModel, asked: Iterable[Asked], batch_size: int = 32
+) -> Generator[list[Answer], None, None]:
+    """A model's answers, image by image; images are read and decoded in threads, ahead of the model.
+
+    Raises:
+        UserError: An image cannot be decoded or has another hash than its key, or the model refuses a question.
+    """
+    with ahead(_load, asked, THREADS, window=2 * THREADS) as items:
+        yield from model.answer_each(items, batch_size)
+
+
+def _load(asked: Asked) -> Item:
     image = image_of(asked.sha256, asked.source)
-    return Item(asked.crop(image) if asked.crop else image, lacking)
+    return Item(asked.crop(image) if asked.crop else image, asked.questions, asked.keep)
 
 
 def _check(model: GenerativeModel, questions: Sequence[Question], answers: Sequence[Answer]) -> None:

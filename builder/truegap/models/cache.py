@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from truegap.models._pipeline import ahead, batches
 from truegap.models._sqlite import SqliteFile, cache_folder, digest_of
 from truegap.models.base import DualEncoder, FloatArray
 
-__all__ = ["Embedded", "EmbeddingCache", "Source", "cache_folder", "image_of"]
+__all__ = ["Embedded", "EmbeddingCache", "Source", "cache_folder", "features_of", "image_of"]
 
 Source = bytes | Callable[[], bytes | Image.Image]
 """Encoded bytes, or a function that gives them (or the image) when they are needed, called in a thread."""
@@ -80,7 +81,7 @@ class EmbeddingCache(SqliteFile):
             UserError: An image cannot be decoded or has another hash than its key, a feature is NaN or infinite, or the
                 cache is damaged or full.
         """
-        key = hashlib.sha256(encoder.cache_key.encode()).digest()
+        key = _digest(encoder)
         rows: dict[str, FloatArray] = {}
         order: list[str] = []
         counts = {"cached": 0, "computed": 0}
@@ -101,22 +102,37 @@ class EmbeddingCache(SqliteFile):
                     report(len(found))
                 yield from ((sha, source) for sha, source in new.items() if sha not in found)
 
-        def prepare(item: tuple[str, Source]) -> tuple[str, Any]:
-            sha, source = item
-            return sha, encoder.preprocess(image_of(sha, source))
-
-        threads = workers or min(8, os.cpu_count() or 1)
-        with ahead(prepare, missing(), threads, window=2 * batch_size + threads) as prepared:
-            for batch in batches(prepared, batch_size):
-                features = encoder.encode_preprocessed([inputs for _, inputs in batch])
-                fresh = {sha: row for (sha, _), row in zip(batch, features, strict=True)}
-                rows.update(self._store(key, fresh))
-                counts["computed"] += len(fresh)
-                report(len(fresh))
+        with closing(features_of(encoder, missing(), batch_size, workers)) as computed:
+            for batch in computed:
+                rows.update(self._store(key, batch))
+                counts["computed"] += len(batch)
+                report(len(batch))
         if len({len(row) for row in rows.values()}) > 1:
             raise self._damaged("rows of different lengths")
         features = np.stack([rows[sha] for sha in order]) if order else np.empty((0, 0), np.float32)
         return Embedded(features, counts["cached"], counts["computed"])
+
+    def lacking(self, encoder: DualEncoder, items: Iterable[tuple[str, Source]]) -> Iterator[tuple[str, Source]]:
+        """The items that are not known, each distinct one the first time it comes.
+
+        Raises:
+            UserError: The cache is damaged.
+        """
+        key = _digest(encoder)
+        seen: set[str] = set()
+        for chunk in batches(items, LOOKUP):
+            new = {sha: source for sha, source in chunk if sha not in seen}
+            seen.update(new)
+            found = self._find(key, list(new))
+            yield from ((sha, source) for sha, source in new.items() if sha not in found)
+
+    def keep(self, encoder: DualEncoder, fresh: Mapping[str, FloatArray]) -> None:
+        """Commits features that were computed elsewhere, by the SHA-256 of their images.
+
+        Raises:
+            UserError: The cache is damaged or full.
+        """
+        self._store(_digest(encoder), fresh)
 
     def _find(self, model: bytes, images: list[str]) -> dict[str, FloatArray]:
         """The stored ones among these images."""
@@ -134,6 +150,29 @@ class EmbeddingCache(SqliteFile):
         with self._readable_errors(), self._transaction():
             inserted = self._db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?, ?)", rows).rowcount
         return fresh if inserted == len(rows) else self._find(model, list(fresh))
+
+
+def features_of(
+    encoder: DualEncoder, items: Iterable[tuple[str, Source]], batch_size: int = 64, workers: int | None = None
+) -> Generator[dict[str, FloatArray], None, None]:
+    """Features of distinct images, batch by batch; decoding and preprocessing run in threads, ahead of the passes.
+
+    Arguments and errors as of `EmbeddingCache.embed_images`.
+    """
+
+    def prepare(item: tuple[str, Source]) -> tuple[str, Any]:
+        sha, source = item
+        return sha, encoder.preprocess(image_of(sha, source))
+
+    threads = workers or min(8, os.cpu_count() or 1)
+    with ahead(prepare, items, threads, window=2 * batch_size + threads) as prepared:
+        for batch in batches(prepared, batch_size):
+            features = encoder.encode_preprocessed([inputs for _, inputs in batch])
+            yield {sha: row for (sha, _), row in zip(batch, features, strict=True)}
+
+
+def _digest(encoder: DualEncoder) -> bytes:
+    return hashlib.sha256(encoder.cache_key.encode()).digest()
 
 
 def image_of(sha: str, source: Source) -> Image.Image:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,7 @@ from PIL import Image
 
 from truegap.errors import UserError
 from truegap.hub.snapshots import Files
-from truegap.models._hub import (
-    PICKLED,
-    SAFE,
-    find_weights,
-    locate,
-    require_safe,
-    split_revision,
-)
+from truegap.models._claims import check_amount, check_depth, check_sides
 from truegap.models._torch import (
     Tensors,
     TorchDualEncoder,
@@ -33,8 +26,17 @@ from truegap.models._torch import (
     count_parameters,
     describe_tokenizer,
     loading,
+    reading,
     resolve_device,
     resolve_dtype,
+)
+from truegap.models.files import (
+    PICKLED,
+    SAFE,
+    find_weights,
+    locate,
+    require_safe,
+    split_revision,
 )
 from truegap.results.records import ModelRecord
 
@@ -58,7 +60,8 @@ class OpenClipDualEncoder(TorchDualEncoder):
 
     def preprocess(self, image: Image.Image) -> Tensors:
         """open_clip's evaluation transform of one image."""
-        return {"image": self._transform(image).unsqueeze(0)}
+        with reading(self._record.name, "an image"):
+            return {"image": self._transform(image).unsqueeze(0)}
 
     def _tokenize(self, texts: list[str]) -> Tensors:
         return {"text": self._tokenizer(texts)}
@@ -108,9 +111,13 @@ def load(
     source = find(identifier, spec, revision, unsafe=unsafe_weights)
     with loading(spec), _quiet():
         _check_config(spec, open_clip.get_model_config(source.name))
-        model = open_clip.create_model(
-            source.name, load_weights=False, pretrained_text=False, precision=PRECISIONS[kind], **source.options
-        )
+        options = {"load_weights": False, "pretrained_text": False, **source.options}
+        # A tower that reads its own numbers while it is made cannot be made without memory.
+        with suppress(RuntimeError), torch.device("meta"):
+            skeleton = open_clip.create_model(source.name, device="meta", **options)
+            check_amount(spec, skeleton, [source.weights] if source.weights.suffix in SAFE else [])
+        model = open_clip.create_model(source.name, precision=PRECISIONS[kind], **options)
+        check_sides(spec, model.visual.preprocess_cfg)
         open_clip.load_checkpoint(model, str(source.weights), strict=True, weights_only=True)
         preprocessing = PreprocessCfg(**model.visual.preprocess_cfg)
         transform = image_transform_v2(preprocessing, is_train=False)
@@ -193,6 +200,8 @@ def _check_config(spec: str, config: Any) -> None:
         raise UserError(f"model {spec}: {CONFIG} has no text_cfg; save the model with open_clip's own tools")
     if "trust_remote_code" in json.dumps(config):
         raise UserError(f"model {spec}: {CONFIG} asks for remote code (trust_remote_code), which is never run")
+    check_depth(spec, config)
+    check_sides(spec, config)
     text_model = config["text_cfg"].get("hf_model_name")
     if text_model:
         transformers.AutoConfig.from_pretrained(text_model, trust_remote_code=False)

@@ -11,7 +11,6 @@ from PIL import Image
 
 from truegap.errors import UserError
 from truegap.hub.snapshots import Files
-from truegap.models._hub import find_weights, locate, split_revision
 from truegap.models._torch import (
     Tensors,
     TorchDualEncoder,
@@ -19,6 +18,7 @@ from truegap.models._torch import (
     count_parameters,
     describe_tokenizer,
     loading,
+    reading,
     resolve_device,
     resolve_dtype,
 )
@@ -32,6 +32,7 @@ from truegap.models._transformers import (
     load_weights,
     read_config,
 )
+from truegap.models.files import find_weights, locate, split_revision
 from truegap.models.quiet import quiet_transformers
 from truegap.results.records import ModelRecord
 
@@ -60,7 +61,8 @@ class TransformersDualEncoder(TorchDualEncoder):
 
     def preprocess(self, image: Image.Image) -> Tensors:
         """The image processor's tensors of one image."""
-        return {**self._processor.image_processor(images=image, return_tensors="pt")}
+        with reading(self._record.name, "an image"):
+            return {**self._processor.image_processor(images=image, return_tensors="pt")}
 
     def _tokenize(self, texts: list[str]) -> Tensors:
         return {**self._processor(text=texts, return_tensors="pt", **self._text_options)}

@@ -70,12 +70,12 @@ class EndpointModel(GenerativeModel):
             kind="endpoint",
             revision=revision,
             content=settings.content(revision, first.model, repr(self._shape)),
-            parameters=0,
+            parameters=None,
         )
         self._describe()
 
     def record(self) -> ModelRecord:
-        """Which model of which server; the number of parameters is not known, and 0."""
+        """Which model of which server; the number of parameters is not known."""
         return self._record
 
     def prompt(self, question: Question) -> str:
@@ -96,11 +96,11 @@ class EndpointModel(GenerativeModel):
             UserError: A question could not be asked, after the last attempt.
         """
         stop = threading.Event()
-        sizes: deque[int] = deque()
+        turns: deque[Item] = deque()
 
         def asked() -> Iterator[tuple[_Picture, Question]]:
             for item in items:
-                sizes.append(len(item.questions))
+                turns.append(item)
                 picture = _Picture(item.image, self._settings.image)
                 yield from ((picture, question) for question in item.questions)
 
@@ -109,15 +109,17 @@ class EndpointModel(GenerativeModel):
             try:
                 answers: list[Answer] = []
                 for reply in replies:
-                    while not sizes[0]:  # an item about which nothing is asked
-                        sizes.popleft()
+                    while not turns[0].questions:  # an item about which nothing is asked
+                        turns.popleft()
                         yield []
+                    if turns[0].keep is not None:
+                        turns[0].keep(len(answers), reply.answer)
                     answers.append(reply.answer)
-                    if len(answers) == sizes[0]:
-                        sizes.popleft()
+                    if len(answers) == len(turns[0].questions):
+                        turns.popleft()
                         yield answers
                         answers = []
-                yield from ([] for _ in sizes)
+                yield from ([] for _ in turns)
             finally:
                 stop.set()
                 self._describe()

@@ -7,7 +7,7 @@ vocabulary. What is made of that (a softmax over the options, the most probable 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -63,10 +63,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One image and everything that is asked about it."""
+    """One image and everything that is asked about it.
+
+    Attributes:
+        image: Upright, in RGB.
+        questions: What is asked.
+        keep: Takes an answer and the place of its question as soon as it is there, before the others; for models whose
+            answers cost money or minutes. It is called in the thread that takes the answers.
+    """
 
     image: Image.Image
     questions: tuple[Question, ...] = field(default=())
+    keep: Callable[[int, Answer], object] | None = None
 
 
 class GenerativeModel(ABC):

@@ -15,7 +15,7 @@ from PIL import Image
 from truegap.errors import UserError, first_line
 from truegap.hub.snapshots import Files
 from truegap.models import _shared_prefix, _whole
-from truegap.models._hub import find_weights, locate, split_revision
+from truegap.models._encoded_once import encoded_once
 from truegap.models._look import Look
 from truegap.models._memory import in_halves, is_out_of_memory
 from truegap.models._prompts import make_reader
@@ -28,6 +28,7 @@ from truegap.models._torch import (
     describe_tokenizer,
     loading,
     place,
+    reading,
     release_memory,
     resolve_device,
     resolve_dtype,
@@ -43,6 +44,7 @@ from truegap.models._transformers import (
     load_weights,
     read_config,
 )
+from truegap.models.files import find_weights, locate, split_revision
 from truegap.models.generative import Answer, GenerativeModel, Question
 from truegap.models.quiet import quiet_transformers
 from truegap.results.records import ModelRecord
@@ -116,6 +118,10 @@ class TransformersGenerative(GenerativeModel):
         """
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}: it must be at least 1")
+        with reading(self._record.name, "a question about an image"):
+            return self._answers(image, questions, batch_size)
+
+    def _answers(self, image: Image.Image, questions: Sequence[Question], batch_size: int) -> list[Answer]:
         look = self._reader.look(image.convert("RGB"))
         texts = [self._reader.text(question) for question in questions]
         rows = [self._rows(look, question, text) for question, text in zip(questions, texts, strict=True)]
@@ -188,11 +194,14 @@ class TransformersGenerative(GenerativeModel):
             _whole.Sheet(row, self._reader.fitted(self._reader.inputs(look, text), row.ids)) for text, row in asked
         ]
         found: dict[int, list[float]] = {}
-        for places in _whole.batches(sheets, most):
-            parts = self._in_halves(
-                lambda piece: _whole.read(self._model, piece, self._dtype), [sheets[n] for n in places]
-            )
-            found |= zip(places, (values for part in parts for values in part), strict=True)
+        with encoded_once(self._model) as reused:
+            for places in _whole.batches(sheets, most):
+                parts = self._in_halves(
+                    lambda piece: _whole.read(self._model, piece, self._dtype), [sheets[n] for n in places]
+                )
+                found |= zip(places, (values for part in parts for values in part), strict=True)
+        if reused.rows and not self._shares:
+            self._add_note(f"{self._record.name} encodes the image once, and reads what that gives with every question")
         return [found[n] for n in range(len(asked))]
 
     def _in_halves(self, forward: Any, batch: Sequence[Any]) -> list[Any]:
@@ -210,7 +219,9 @@ class TransformersGenerative(GenerativeModel):
         self._note(reason)
 
     def _note(self, reason: str) -> None:
-        note = f"{self._record.name} reads the image once per question: {reason}"
+        self._add_note(f"{self._record.name} reads the image once per question: {reason}")
+
+    def _add_note(self, note: str) -> None:
         if note not in self.notes:
             self.notes.append(note)
 

@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from truegap.errors import UserError, first_line
 from truegap.hub.snapshots import is_repository, split_revision
@@ -42,6 +43,7 @@ FORMS = (
     "a FOLDER of either library",
     "endpoint:URL#MODEL, endpoint:FILE.yaml (an OpenAI-compatible server)",
     "baseline:NAME",
+    "reference:NAME (reads known regions of synthetic pictures)",
 )
 
 
@@ -64,9 +66,9 @@ def load_model(
             `open_clip:ViT-B-32//data/w.safetensors` (architecture and the checkpoint `/data/w.safetensors`),
             `hf-hub:org/name` or `local-dir:FOLDER` (saved by open_clip), `org/name` (transformers on the Hub), a
             folder that either library saved, `endpoint:URL#MODEL` or `endpoint:FILE.yaml` (a server, see
-            `truegap.models.endpoint`), `baseline:NAME` (see `truegap.models.baselines`), or `PLUGIN:…`. Hub names may
-            end in `@revision`. `transformers:` before a folder or Hub name says which library, where a folder fits
-            both.
+            `truegap.models.endpoint`), `baseline:NAME` (see `truegap.models.baselines`), `reference:NAME` (see
+            `truegap.synthetic.reference`), or `PLUGIN:…`. Hub names may end in `@revision`. `transformers:` before a
+            folder or Hub name says which library, where a folder fits both.
         revision: Branch, tag or commit on the Hub.
         device: `auto` (CUDA, else MPS, else CPU) or a torch device such as `cuda:1`.
         dtype: `float32`, `bfloat16` or `float16`.
@@ -78,22 +80,19 @@ def load_model(
         UserError: The spec is unknown, or the model cannot be loaded; one line with the remedy.
     """
     library, identifier = _resolve(spec)
-    large = {
+    given: dict[str, Any] = {
+        "revision": revision,
+        "device": device,
+        "dtype": dtype,
+        "unsafe_weights": unsafe_weights,
+    }
+    large: dict[str, Any] = {
         name: value
         for name, value in {"device_map": device_map, "quantization": quantization}.items()
         if value is not None
     }
     if isinstance(library, EntryPoint):
-        return _from_plugin(
-            library,
-            identifier,
-            spec,
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            unsafe_weights=unsafe_weights,
-            **large,
-        )
+        return _from_plugin(library, identifier, spec, **given, **large)
     if library == "endpoint":
         from truegap.models.endpoint import load as load_endpoint
 
@@ -101,47 +100,13 @@ def load_model(
     if library == "baseline":
         from truegap.models.baselines import load as load_baseline
 
-        inner = partial(
-            load_model,
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            unsafe_weights=unsafe_weights,
-            device_map=device_map,
-            quantization=quantization,
-        )
-        return load_baseline(identifier, spec=spec, inner=inner)
+        return load_baseline(identifier, spec=spec, inner=partial(load_model, **given, **large))
+    if library == "reference":
+        from truegap.synthetic.reference import load as load_reference
+
+        return load_reference(identifier, spec=spec)
     try:
-        if library == "open_clip":
-            _refuse(spec, large)
-            from truegap.models.dual_open_clip import load as load_open_clip
-
-            return load_open_clip(
-                identifier, spec=spec, revision=revision, device=device, dtype=dtype, unsafe_weights=unsafe_weights
-            )
-        from truegap.models._torch import resolve_device, resolve_dtype
-        from truegap.models._transformers import kind_of
-
-        resolve_device(device), resolve_dtype(dtype)  # a misspelt one should not cost a download
-        if kind_of(identifier, spec, revision) == "generative":
-            from truegap.models.generative_transformers import load as load_generative
-
-            return load_generative(
-                identifier,
-                spec=spec,
-                revision=revision,
-                device=device,
-                dtype=dtype,
-                unsafe_weights=unsafe_weights,
-                device_map=device_map,
-                quantization=quantization,
-            )
-        _refuse(spec, large)
-        from truegap.models.dual_transformers import load as load_dual
-
-        return load_dual(
-            identifier, spec=spec, revision=revision, device=device, dtype=dtype, unsafe_weights=unsafe_weights
-        )
+        return _from_weights(library, identifier, spec, given, large)
     except ImportError as error:
         raise UserError(f"model {spec}: {first_line(error)}; install with `pip install 'truegap[models]'`") from error
 
@@ -178,7 +143,7 @@ def _resolve(spec: str) -> tuple[str | EntryPoint, str]:
     scheme = SCHEME.fullmatch(spec)
     if scheme:
         name, rest = scheme.groups()
-        if name in {"open_clip", "transformers", "endpoint", "baseline"}:
+        if name in {"open_clip", "transformers", "endpoint", "baseline", "reference"}:
             return name, rest
         if name in {"hf-hub", "local-dir"}:
             return "open_clip", spec
@@ -192,6 +157,30 @@ def _resolve(spec: str) -> tuple[str | EntryPoint, str]:
         return "transformers", spec
     accepted = [*FORMS, *(f"{name}:… (plug-in)" for name in sorted(plugins()))]
     raise UserError(f"model {spec!r}: neither a folder here nor a known form; accepted: {', '.join(accepted)}")
+
+
+def _from_weights(
+    library: str, identifier: str, spec: str, given: Mapping[str, Any], large: Mapping[str, Any]
+) -> DualEncoder | GenerativeModel:
+    if library == "open_clip":
+        _refuse(spec, large)
+        from truegap.models.dual_open_clip import load as load_open_clip
+
+        return load_open_clip(identifier, spec=spec, **given)
+    from truegap.models._torch import resolve_device, resolve_dtype
+    from truegap.models._transformers import kind_of
+
+    # A misspelt one should not cost a download.
+    resolve_device(given["device"])
+    resolve_dtype(given["dtype"])
+    if kind_of(identifier, spec, given["revision"]) == "generative":
+        from truegap.models.generative_transformers import load as load_generative
+
+        return load_generative(identifier, spec=spec, **given, **large)
+    _refuse(spec, large)
+    from truegap.models.dual_transformers import load as load_dual
+
+    return load_dual(identifier, spec=spec, **given)
 
 
 def _refuse(spec: str, large: Mapping[str, str]) -> None:

@@ -141,14 +141,19 @@ class VqaAsking(Asking[Answered]):
         """See `Asking.answers`."""
         shape = (len(self.asked), len(self.images.ids), len(self.protocol.questions.options))
         log_probs, chosen = np.full(shape, np.nan, np.float32), np.full(shape[:2], -1)
-        for number, answers in enumerate(session.ask(config, lambda _: self.asked, self._view)):
+        for number, answers in enumerate(session.ask(config, self)):
             for place, (answer, order) in enumerate(zip(answers, self.orders, strict=True)):
                 _enter(answer, order, log_probs[place, number])
                 chosen[place, number] = -1 if answer.chosen is None else order[answer.chosen]
         probability = self._probability(log_probs, chosen)
         return self._columns(log_probs, probability), self._answered(log_probs, chosen, probability)
 
-    def _view(self, number: int) -> View:
+    def questions(self, number: int) -> Sequence[Question]:  # noqa: ARG002  all are asked alike about every image
+        """See `Asking.questions`."""
+        return self.asked
+
+    def view(self, number: int) -> View:
+        """See `Asking.view`."""
         if self.boxes is None:
             return View()
         return person_view(self.boxes[number], self.protocol.margin)
@@ -193,7 +198,7 @@ class VqaAsking(Asking[Answered]):
             shares={name: float((chosen == place).mean()) for place, name in enumerate(names)},
             no_option=float((chosen < 0).mean()),
             without=int((~known).sum()),
-            outside=float(np.clip(1 - mass, 0.0, 1.0).mean()) if known.all() and self.whole else None,
+            outside=float(np.clip(1 - mass, 0.0, 1.0).mean()) if known.any() and self.whole else None,
         )
 
     def score(self, run_id: str, configs: Iterator[tuple[str, Answered]]) -> ScoresRecord:
@@ -237,8 +242,17 @@ class VqaAsking(Asking[Answered]):
             *self.notes,
             f"most probable answers on the original images: {said}, no option {100 * no_option:.1f} %",
         ]
-        if original["answered_no_option"].counts.get("without_probabilities"):
-            notes.append("answers without probabilities count as 1 for their option and 0 for every other")
+        lacking = [
+            each.counts["without_probabilities"] for each in scores.scores if each.metric == "answered_no_option"
+        ]
+        answers = len(lacking) * original["ygap"].counts["rows"]
+        if without := sum(lacking):
+            lacks = (
+                "the model gives no probabilities"
+                if without == answers
+                else (f"{without} of {answers} answers came without probabilities")
+            )
+            notes.append(f"{lacks}: such answers count as 1 for their option and 0 for every other")
         if outside is not None:
             notes.append(f"{100 * outside:.1f} % of the probability is on none of the options (original images)")
         return notes
@@ -259,15 +273,22 @@ def _enter(answer: Answer, order: Sequence[int], row: NDArray[np.float32]) -> No
         row[list(order)] = answer.log_probs
 
 
-def person_view(box: Box, margin: float) -> View:
-    """The person's box with a margin, cut at the image's edges."""
-    left, top, width, height = box
+@dataclass(frozen=True, slots=True)
+class PersonCrop:
+    """Cuts a box with a margin out of an image, within its edges; picklable."""
 
-    def crop(image: Image.Image) -> Image.Image:
+    box: Box
+    margin: float
+
+    def __call__(self, image: Image.Image) -> Image.Image:
+        """At least a pixel, also of a box that lies outside."""
+        (left, top, width, height), margin = self.box, self.margin
         first = (max(left - margin * width, 0), max(top - margin * height, 0))
         last = (min(left + (1 + margin) * width, image.width), min(top + (1 + margin) * height, image.height))
-        # At least a pixel, also of a box that lies outside.
         x, y = min(int(first[0]), image.width - 1), min(int(first[1]), image.height - 1)
         return image.crop((x, y, max(round(last[0]), x + 1), max(round(last[1]), y + 1)))
 
-    return View(f"person {margin:g} {tuple(box)}", crop)
+
+def person_view(box: Box, margin: float) -> View:
+    """The person's box with a margin, cut at the image's edges."""
+    return View(f"person {margin:g} {tuple(box)}", PersonCrop(box, margin))

@@ -33,7 +33,7 @@ class Answered:
         shares: Of the answers, those that are each option.
         no_option: Of the answers, those that are none.
         without: How many answers have no probabilities.
-        outside: Mean probability on none of the options; None where it is not known.
+        outside: Mean probability on none of the options, of the answers with probabilities; None where it is not known.
     """
 
     yes: NDArray[np.float32]
@@ -145,5 +145,9 @@ def _share_records(config: str, answered: Answered) -> list[ScoreRecord]:
     ]
     reason = None
     if answered.outside is None:
-        reason = f"{answered.without} answers without probabilities" if answered.without else "shares of options alone"
-    return [*records, ScoreRecord(metric="outside", config=config, value=answered.outside, reason=reason)]
+        none = answered.without == answered.yes.size
+        reason = f"{answered.without} answers without probabilities" if none else "shares of options alone"
+    return [
+        *records,
+        ScoreRecord(metric="outside", config=config, value=answered.outside, counts=counts, reason=reason),
+    ]

@@ -251,8 +251,8 @@ def _load(model: Model, device: str) -> Loaded:
     """
     import transformers
 
-    from truegap.models._hub import locate
     from truegap.models._torch import loading, resolve_device
+    from truegap.models.files import locate
 
     place = resolve_device(device)
     folder = locate(model.place, model.revision, WEIGHTS).folder

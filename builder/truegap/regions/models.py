@@ -87,7 +87,7 @@ def resolve(identifier: str, threshold: float | None = None) -> Model:
     Raises:
         UserError: There is no such model, its weights are missing or pickled, or it is of no family known here.
     """
-    from truegap.models._hub import find_weights, locate, split_revision
+    from truegap.models.files import find_weights, locate, split_revision
 
     place, revision = split_revision(identifier, None)
     files = locate(place, revision, WEIGHTS)
@@ -141,7 +141,7 @@ def _family(identifier: str, kind: str, architecture: str) -> Family:
 
 
 def _content(folder: Path) -> str:
-    from truegap.models._hub import SIDE_FILES
+    from truegap.models.files import SIDE_FILES
 
     digest = hashlib.sha256()
     for path in sorted({path for pattern in (*SIDE_FILES, *WEIGHTS) for path in folder.glob(pattern)}):

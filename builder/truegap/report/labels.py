@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from truegap.results.show import number, plain
+from truegap.results.records import ModelRecord
+from truegap.results.show import count, number, plain
 from truegap.schema import PLACEBO, Feature, Strength
 
 ACTIONS = {
@@ -98,6 +99,12 @@ def blind(metric: str, null: float | None) -> str:
 def null_is_unknown(metric: str, null: float | None) -> bool:
     """Whether noise keeps a metric above 0 by an amount that is not known, so that its interval alone shows no bias."""
     return null is None and metric.partition("@")[0] in _UNKNOWN_NULL
+
+
+def model_size(model: ModelRecord) -> str:
+    """How many parameters a model has; older records hold 0 for a server's, which nobody knows."""
+    unknown = model.parameters is None or (model.kind == "endpoint" and not model.parameters)
+    return "size unknown" if unknown else f"{count(model.parameters or 0)} parameters"
 
 
 def metric_label(metric: str) -> str:

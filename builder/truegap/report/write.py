@@ -15,7 +15,7 @@ from truegap.errors import UserError
 from truegap.files.atomic import write_bytes
 from truegap.report.controls import is_clear
 from truegap.report.findings import goes_beyond
-from truegap.report.labels import RELIANCE, blind, metric_label, metric_meaning
+from truegap.report.labels import RELIANCE, blind, metric_label, metric_meaning, model_size
 from truegap.report.markdown import Ours, code, escape
 from truegap.report.pictures import Picture
 from truegap.report.view import ModelView, ReportView, view
@@ -131,6 +131,7 @@ def _environment(**options: Any) -> Environment:
         "plain": plain,
         "label": metric_label,
         "meaning": metric_meaning,
+        "size": model_size,
         "blind": blind,
     }
     return made

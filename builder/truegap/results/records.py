@@ -33,7 +33,8 @@ class ModelRecord(Record):
     """Commit on the Hub, where the weights came from there."""
     content: str
     """SHA-256 over the weights and everything that turns images and texts into features."""
-    parameters: int
+    parameters: int | None
+    """Weights, however many the device holds at a time; None where nobody tells, as of a server."""
 
 
 class BenchmarkRecord(Record):
@@ -86,6 +87,8 @@ class RunRecord(Record):
     benchmark: BenchmarkRecord
     model: ModelRecord
     environment: Environment
+    engine: Literal["local", "ray"] = "local"
+    """Where it was asked: by one process, or by the workers of a Ray cluster; no answer depends on it."""
     compute: Compute | None = None
     """None for what does not run here, and in runs of version 1."""
     statistics: dict[str, int | float] = Field(default_factory=dict)

@@ -104,11 +104,26 @@ def read_record(path: Path, kind: type[RecordT]) -> RecordT:
         UserError: It is absent, not UTF-8 JSON, of another format version, or a field is missing, unknown or wrong.
     """
     try:
-        return kind.model_validate_json(path.read_bytes())
+        return parse_record(path.read_bytes(), kind, str(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def parse_record(data: bytes, kind: type[RecordT], where: str) -> RecordT:
+    """One record from the bytes of its file.
+
+    Args:
+        data: The bytes.
+        kind: Which record.
+        where: The file, for messages.
+
+    Raises:
+        UserError: It is not UTF-8 JSON, of another format version, or a field is missing, unknown or wrong.
+    """
+    try:
+        return kind.model_validate_json(data)
     except ValidationError as error:
-        raise UserError(f"{path}: {_first(error, kind)}") from None
+        raise UserError(f"{where}: {_first(error, kind)}") from None
 
 
 def _first(error: ValidationError, kind: type[BaseModel]) -> str:

@@ -9,10 +9,11 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urljoin, urlsplit
+
+from truegap.files.headers import retry_after
 
 if TYPE_CHECKING:
     from truegap.sources.download import DownloadOptions
@@ -167,7 +168,7 @@ class Fetcher:
             location: str = response.headers["location"]
             return location
         if status in _AGAIN:
-            raise _Later(f"status {status}", _retry_after(response.headers.get("retry-after")))
+            raise _Later(f"status {status}", retry_after(response.headers.get("retry-after")))
         if status != 200:  # noqa: PLR2004
             raise Refused(f"status {status}")
         return self._body(response)
@@ -246,18 +247,6 @@ def _is_public(address: str) -> bool:
         if number in _NAT64:
             inner = ipaddress.IPv4Address(int(number) & 0xFFFFFFFF)
     return all(each.is_global and not each.is_multicast for each in (number, inner) if each is not None)
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds of a `Retry-After` header, which holds seconds or a date."""
-    if value is None:
-        return None
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _image(data: bytes, max_pixels: int) -> Fetched:
