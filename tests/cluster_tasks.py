@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import time
@@ -45,3 +46,51 @@ class Watched:
         if first and self.deadly:
             os.kill(os.getpid(), signal.SIGKILL)
         return self.data
+
+
+def make(folder: Path) -> Path:
+    """What a worker makes once: leaves a file behind, named by its process."""
+    (folder / str(os.getpid())).touch()
+    return folder
+
+
+def count_made(folder: Path, number: int) -> tuple[int, int]:
+    return number, sum(each.name == str(os.getpid()) for each in folder.iterdir())
+
+
+def die_made(_folder: Path, _number: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def load_watched(spec: str, *, device: str):
+    """A model that notes in the folder `spec` how often it saw an image, and has an image of its own to die or stop at.
+
+    The file `deadly` names the image that kills the first process that sees it, `unwanted` the one that is refused.
+    """
+    from answerer import Answerer
+    from truegap.errors import UserError
+
+    folder = Path(spec)
+    assert device == "cpu"
+
+    class WatchedAnswerer(Answerer):
+        def answer(self, image, questions, batch_size=32):
+            name = image_name(image)
+            first = not (folder / name).exists()
+            with (folder / name).open("a") as file:
+                file.write("seen\n")
+            if first and _is(folder / "deadly", name):
+                os.kill(os.getpid(), signal.SIGKILL)
+            if _is(folder / "unwanted", name):
+                raise UserError(f"{name} is not wanted")
+            return super().answer(image, questions, batch_size)
+
+    return WatchedAnswerer()
+
+
+def image_name(image) -> str:
+    return "image-" + hashlib.sha256(image.tobytes()).hexdigest()[:12]
+
+
+def _is(file: Path, name: str) -> bool:
+    return file.exists() and file.read_text() == name

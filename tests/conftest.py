@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+from loopback_hub import LoopbackHub
+from ray_cluster import address, cluster
 from real_browser import browser
 
-__all__ = ["browser"]
+__all__ = ["address", "browser", "cluster"]
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
@@ -26,25 +32,37 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parents[1]
+CACHES = {
+    "datasets.config.HF_DATASETS_CACHE": "datasets",
+    "evaluate.config.HF_EVALUATE_CACHE": "evaluate",
+    "evaluate.config.HF_METRICS_CACHE": "metrics",
+    "evaluate.config.HF_MODULES_CACHE": "modules",
+}
+"""Where `datasets` and `evaluate` keep things: they read it from the environment once, as they are imported."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: none of them is left for one worker while the other has nothing to do."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Given a folder of this test run, every library's cache is inside it."""
     home = tmp_path_factory.mktemp("caches")
-    import datasets.config
-    import evaluate.config
     import huggingface_hub.constants
 
     os.environ["HF_HOME"] = str(home)
     os.environ["HF_HUB_CACHE"] = huggingface_hub.constants.HF_HUB_CACHE = str(home / "hub")
     huggingface_hub.constants.HF_TOKEN_PATH = str(home / "token")
-    datasets.config.HF_DATASETS_CACHE = home / "datasets"
-    evaluate.config.HF_EVALUATE_CACHE = home / "evaluate"
-    evaluate.config.HF_METRICS_CACHE = home / "metrics"
-    evaluate.config.HF_MODULES_CACHE = home / "modules"
     os.environ["HF_DATASETS_CACHE"] = str(home / "datasets")
     os.environ["TRUEGAP_CACHE"] = str(home / "truegap")
+    # Those that are imported already; `evaluate` takes seconds, which tests that do not need it are spared.
+    for name, folder in CACHES.items():
+        module, _, constant = name.rpartition(".")
+        if module in sys.modules:
+            setattr(sys.modules[module], constant, home / folder)
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +78,28 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"shared data is absent: {folder} (set TRUEGAP_SHARED to a copy)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the demo's models, fitted once for all workers; beside it, as JSON, what the fit told."""
+    from truegap.synthetic import fit_demo_models
+
+    top = tmp_path_factory.getbasetemp()
+    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "demo-models"
+    told = folder.with_suffix(".json")
+    with FileLock(folder.with_suffix(".lock")):
+        if not told.exists():
+            heard: list[tuple[str, float]] = []
+            fit_demo_models(folder, progress=lambda doing, share: heard.append((doing, share)))
+            told.write_text(json.dumps(heard))
+    return folder
+
+
+@pytest.fixture
+def loopback_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[LoopbackHub]:
+    """A Hub on this machine, which this process talks to for one test; `hub.connect` again brings a token."""
+    hub = LoopbackHub()
+    hub.connect(monkeypatch, tmp_path / "hub-cache")
+    yield hub
+    hub.close()

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from truegap.engine import cores, run_tasks
+from truegap.cores import cores
+from truegap.engine import run_tasks
 from truegap.errors import UserError
 
 

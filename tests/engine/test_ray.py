@@ -4,70 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from cluster_tasks import Watched, begin, complain, die, square
+from cluster_tasks import Watched, begin, complain, count_made, die, die_made, make, square
 from examples import encoded, selection
+from ray_cluster import TESTS, WORKERS, until
 from truegap.build import Plan, Workspace, build_shard, plan
 from truegap.engine import check_engine, run_tasks
 from truegap.engine import ray as engine
+from truegap.engine.crew import crew
 from truegap.errors import UserError
-
-TESTS = Path(__file__).parents[1]
-
-WORKERS = 2
-
-
-@pytest.fixture(scope="module")
-def address():
-    """A cluster of two workers, ended with the module."""
-    pytest.importorskip("ray", reason="ray is not installed: pip install 'truegap[ray]'")
-    # Ray puts sockets there, whose paths may have 107 characters at most.
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
-    options = ["--port=0", f"--num-cpus={WORKERS}", "--include-dashboard=false", "--object-store-memory=80000000"]
-    command = [Path(sys.executable).with_name("ray"), "start", "--head", "--block", "--disable-usage-stats", *options]
-    log = folder / "log"
-    with log.open("wb") as output:
-        cluster = subprocess.Popen(
-            [*command, f"--temp-dir={folder}"],
-            stdout=output,
-            stderr=output,
-            env={**os.environ, "PYTHONPATH": str(TESTS), "RAY_USAGE_STATS_ENABLED": "0"},
-        )
-    try:
-        until(lambda: "Ray runtime started" in log.read_text() or cluster.poll() is not None)
-        assert cluster.poll() is None, log.read_text()
-        yield (folder / "ray_current_cluster").read_text().strip()
-    finally:
-        cluster.terminate()
-        cluster.wait(300)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def cluster(address):
-    """A connection that all tests share; Ray starts new workers for every connection."""
-    import ray
-
-    ray.init(address=address, logging_level="ERROR", log_to_driver=False)
-    yield address
-    ray.shutdown()
-
-
-def until(true, seconds: float = 600) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def build(made: Plan, out: Path, engine_name: str):
@@ -224,7 +178,7 @@ def test_machine_that_does_not_see_the_folder(cluster, tmp_path, monkeypatch):
 def test_machine_with_another_version(cluster, monkeypatch):
     monkeypatch.setattr(engine, "_versions", lambda _packages: {"pillow": "1.1.7"})
     # The workers import the module anew and have the real versions.
-    with pytest.raises(UserError, match=r"has pillow 1\d\.\S+ and this one 1\.1\.7: rows would differ"):
+    with pytest.raises(UserError, match=r"has pillow 1\d\.\S+ and this one 1\.1\.7: results would differ"):
         list(engine.run_on_ray(square, [1], packages=["pillow"]))
 
 
@@ -252,3 +206,24 @@ def test_unknown_engine():
 def test_workers_must_be_positive_on_a_cluster_too():
     with pytest.raises(UserError, match="--workers 0"):
         list(run_tasks(square, [1], workers=0, engine="ray"))
+
+
+@pytest.mark.slow
+def test_a_worker_makes_once_what_its_tasks_need(cluster, tmp_path):
+    # given more workers than the cluster has room for; then the tasks do not wait for those that never come
+    with crew(partial(make, tmp_path), workers=WORKERS + 2) as workers:
+        done = dict(workers.run(count_made, 6, lambda number: number))
+        assert done == {number: (number, 1) for number in range(6)}
+        assert workers.call(count_made, 9) == (9, 1)
+    assert 1 <= len(list(tmp_path.iterdir())) <= WORKERS
+
+
+@pytest.mark.slow
+def test_a_task_that_always_kills_its_worker_is_one_line(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("truegap.engine.crew.MAX_RETRIES", 1)
+    with (
+        crew(partial(make, tmp_path), workers=1) as workers,
+        pytest.raises(UserError, match=r"^--engine ray: a task's worker died 2 times.*fewer --workers$"),
+    ):
+        workers.call(die_made, 1)
+    assert len(list(tmp_path.iterdir())) == 2

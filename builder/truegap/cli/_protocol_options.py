@@ -28,6 +28,8 @@ OWN = {
     "vqa": ("questions", "order", "yes", "normalise", "view", "margin", "threshold"),
 }
 """By protocol; an option may be several protocols' own."""
+OPTIONS = tuple(dict.fromkeys((*COMMON, *(option for own in OWN.values() for option in own))))
+"""Of all protocols."""
 
 
 def make_protocol(name: str, options: Mapping[str, Any], given: set[str]) -> Protocol:

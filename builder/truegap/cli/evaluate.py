@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +35,8 @@ Examples:
   truegap evaluate --model ./my-clip --benchmark coco-gender --prompts my-prompts.txt --configs background-strong
 
   truegap evaluate --model ./my-llava --benchmark coco-gender --sample-id 139
+
+  truegap evaluate --model llava-hf/llava-1.5-7b-hf --benchmark coco-gender --dtype bfloat16 --engine ray
 """
 
 
@@ -42,6 +46,7 @@ def register(app: typer.Typer) -> None:
 
 
 _RETRIEVAL, _VQA, _RESOLUTION, _COUNTERFACTUAL = "Retrieval", "Visual questions", "Resolution", "Counterfactual"
+_CLUSTER = "Cluster"
 
 
 def evaluate(
@@ -134,6 +139,28 @@ def evaluate(
     caption: Annotated[
         str, typer.Option(help="What a dual encoder reads of an occupation.", rich_help_panel=_COUNTERFACTUAL)
     ] = "A photo of {}",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Where the model answers: local, or ray for an existing Ray cluster (RAY_ADDRESS, or the one of this "
+            "machine), with a model on every worker. Same answers.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Of the cluster, at most; by default one per GPU, or per CPU core where there is none.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None,
+    gpus: Annotated[
+        float | None,
+        typer.Option(
+            help="Of each worker: 1 where the cluster has any; 0.5 for two workers on one, 2 for a large model.",
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     dtype: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     batch_size: Annotated[
@@ -146,83 +173,70 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary, or the answers, as JSON.")] = False,
 ) -> None:
     """See `_HELP`."""
+    parameters = locals()
     from truegap.build import choose_configs
-    from truegap.cli._protocol_options import check_options, make_protocol, split
+    from truegap.cli._protocol_options import OPTIONS, check_options, make_protocol, split
+    from truegap.cli._run_summary import summarise
+    from truegap.engine import check_engine
+    from truegap.engine.models import model_on_ray
+    from truegap.errors import UserError
     from truegap.hub.benchmark import open_benchmark
-    from truegap.models import DualEncoder, EmbeddingCache, load_model
+    from truegap.models import DualEncoder, EmbeddingCache, GenerativeModel, load_model
     from truegap.models.answer_cache import AnswerCache
     from truegap.protocols.choose import default_protocol
     from truegap.protocols.profiles import profile as profile_of
     from truegap.protocols.run import run_protocol, sample_answers
     from truegap.schema import CONFIGS, EXTRA_CONFIGS
 
-    options = {
-        "seed": seed,
-        "resamples": resamples,
-        "prompts": prompts,
-        "k": k,
-        "draws": draws,
-        "target": target,
-        "empty": empty,
-        "aggregate": aggregate,
-        "questions": questions,
-        "order": order,
-        "yes": yes,
-        "normalise": normalise,
-        "view": view,
-        "margin": margin,
-        "threshold": threshold,
-        "candidates": candidates,
-        "ties": ties,
-        "round_intermediate": round_intermediate,
-        "contexts": contexts,
-        "option_text": option_text,
-        "ipss": ipss,
-        "b_max": b_max,
-        "difference": difference,
-        "delta_acc": delta_acc,
-        "caption": caption,
-    }
+    chosen_engine = check_engine(engine)
+    options = {name: parameters[name] for name in OPTIONS}
     typed = {name for name in options if _was_typed(context, name)}
     size = profile_of(profile)
+    if chosen_engine == "local" and (workers is not None or gpus is not None):
+        raise UserError("--workers and --gpus are those of --engine ray: here one process answers; leave them out")
     # A slip of the pen is told before anything is opened or loaded.
     chosen = make_protocol(protocol, options, typed) if protocol else None
     check_options(options, typed)
     wanted = choose_configs(split(configs)) if configs else (*CONFIGS, *EXTRA_CONFIGS)
     opened = open_benchmark(benchmark, ["original", *wanted] if configs else None)
-    loaded = load_model(
-        model,
+    load = partial(
+        load_model,
         revision=model_revision,
-        device=device,
         dtype=dtype,
         unsafe_weights=unsafe_weights,
         device_map=device_map,
         quantization=quantization,
     )
-    if chosen is None:
-        chosen = make_protocol(default_protocol(opened, loaded), options, typed)
-        typer.echo(f"protocol {chosen.name}: the one for this benchmark and kind of model", err=True)
-    present = [config for config in wanted if config in opened.manifest.configs]
-    with EmbeddingCache() if isinstance(loaded, DualEncoder) else AnswerCache() as cache:
-        if sample_id:
-            rows = sample_answers(
-                opened, loaded, chosen, image_ids=sample_id, configs=present, cache=cache, batch_size=batch_size
+    there: AbstractContextManager[DualEncoder | GenerativeModel]
+    if chosen_engine == "ray":
+        there = model_on_ray(load, model, device=device, workers=workers, gpus=gpus)
+    else:
+        there = nullcontext(load(model, device=device))
+    with there as loaded:
+        if chosen is None:
+            chosen = make_protocol(default_protocol(opened, loaded), options, typed)
+            typer.echo(f"protocol {chosen.name}: the one for this benchmark and kind of model", err=True)
+        present = [config for config in wanted if config in opened.manifest.configs]
+        with EmbeddingCache() if isinstance(loaded, DualEncoder) else AnswerCache() as cache:
+            if sample_id:
+                rows = sample_answers(
+                    opened, loaded, chosen, image_ids=sample_id, configs=present, cache=cache, batch_size=batch_size
+                )
+                _print_answers(list(rows), as_json=as_json)
+                return
+            folder, known = run_protocol(
+                opened,
+                loaded,
+                chosen,
+                folder=out,
+                configs=present,
+                progress=progress,
+                cache=cache,
+                limit=limit,
+                profile=size,
+                batch_size=batch_size,
+                command=["truegap", *sys.argv[1:]],
             )
-            _print_answers(list(rows), as_json=as_json)
-            return
-        folder, known = run_protocol(
-            opened,
-            loaded,
-            chosen,
-            folder=out,
-            configs=present,
-            progress=progress,
-            cache=cache,
-            limit=limit,
-            profile=size,
-            batch_size=batch_size,
-            command=["truegap", *sys.argv[1:]],
-        )
     if known:
         typer.echo(f"{folder} is finished already: nothing to do", err=True)
     summarise(folder, as_json=as_json)
@@ -246,54 +260,3 @@ def _print_answers(rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
             number(value) if isinstance(value, float) or value is None else plain(value, 40) for value in cells.values()
         ]
         typer.echo(f"{plain(row['image_id'], 24):<24}  " + "  ".join(f"{text:<20}" for text in texts).rstrip())
-
-
-def summarise(folder: Path, *, as_json: bool) -> None:
-    """Prints a run's scores."""
-    from truegap.report.controls import control_findings
-    from truegap.report.findings import main_changes, main_contrasts
-    from truegap.report.labels import blind
-    from truegap.results.runs import read_run
-    from truegap.schema import CONTROLS
-
-    run = read_run(folder)
-    if as_json:
-        typer.echo(run.scores.summary.model_dump_json(indent=1))
-        return
-    record, summary = run.record, run.scores.summary
-    typer.echo(f"{record.model.name} on {record.benchmark.name} {record.benchmark.version}")
-    spans = f"{'95 % interval':>20}"
-    typer.echo(f"{'':<24}{summary.metric:>16}{spans}{'delta %':>10}{spans}{'beyond its control %':>24}{spans}")
-    changes = main_changes(run.scores)
-    beyond = {each.config: each for each in main_contrasts(run.scores) if each.against in CONTROLS}
-    for each in run.scores.scores:
-        if (each.metric, each.scope) != (summary.metric, "all"):
-            continue
-        line = f"{each.config:<24}{_number(each.value):>16}{_interval(each.ci_low, each.ci_high):>20}"
-        if change := changes.get(each.config):
-            line += f"{_number(change.delta, 1):>10}{_interval(change.delta_low, change.delta_high, 1):>20}"
-            line += f"  ({change.reason})" if change.reason else ""
-        if pair := beyond.get(each.config):
-            line += (
-                f"{_number(pair.delta_beyond, 1):>24}{_interval(pair.delta_beyond_low, pair.delta_beyond_high, 1):>20}"
-            )
-        typer.echo(line)
-    typer.echo(f"expected of a model that knows nothing of gender: {blind(summary.metric, summary.null)}")
-    typer.echo(
-        f"mean delta over the perturbations: {_number(summary.mean_delta, 1)} % "
-        f"{_interval(summary.mean_delta_low, summary.mean_delta_high, 1)}; noise floor: control "
-        f"{_number(summary.floor, 1)} %, control-hsv {_number(summary.floor_hsv, 1)} %"
-    )
-    for said in control_findings(run.scores):
-        typer.echo(f"{said.config}: {said.text}")
-    for note in record.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"run: {folder}\nnext: truegap report {folder} --out report; truegap leaderboard submit {folder}")
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _interval(low: float | None, high: float | None, digits: int = 4) -> str:
-    return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
 
+from truegap.cores import cores
 from truegap.engine import local
 from truegap.errors import UserError
 
@@ -53,7 +54,7 @@ def run_tasks(
             cluster to run on.
     """
     if engine == "local":
-        return local.run_tasks(function, tasks, workers=local.cores() if workers is None else workers)
+        return local.run_tasks(function, tasks, workers=cores() if workers is None else workers)
     from truegap.build.plan import VERSIONED
     from truegap.engine.ray import run_on_ray
 

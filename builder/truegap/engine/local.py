@@ -49,11 +49,6 @@ def _main_not_run_again(function: Callable[..., object]) -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def check_workers(workers: int) -> int:
     """The number of workers, if it is one.
 

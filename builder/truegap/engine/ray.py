@@ -57,11 +57,11 @@ def run_on_ray(
     """
     if workers is not None:
         check_workers(workers)
-    ray = _ray()
+    ray = load_ray()
     if not tasks:
         return
-    with _connected(ray):
-        _check_machines(ray, folder, packages)
+    with connected(ray):
+        check_machines(ray, folder, packages)
         call = ray.remote(num_cpus=1, max_retries=MAX_RETRIES)(_call)
         remaining = iter(tasks)
         running = [
@@ -70,7 +70,7 @@ def run_on_ray(
         try:
             while running:
                 done, running = ray.wait(running)
-                result = _result(ray, done[0])
+                result = result_of(ray, done[0])
                 running.extend(call.remote(function, task) for _, task in zip(done, remaining, strict=False))
                 yield result
         finally:
@@ -81,7 +81,12 @@ def _call(function: Callable[[Task], Result], task: Task) -> Result:
     return function(task)
 
 
-def _ray() -> ModuleType:
+def load_ray() -> ModuleType:
+    """Ray itself.
+
+    Raises:
+        UserError: It is not installed.
+    """
     try:
         import ray
     except ImportError:
@@ -91,8 +96,12 @@ def _ray() -> ModuleType:
 
 
 @contextmanager
-def _connected(ray: ModuleType) -> Iterator[None]:
-    """A connection to the cluster: the caller's where there is one, else our own, closed afterwards."""
+def connected(ray: ModuleType) -> Iterator[None]:
+    """A connection to the cluster: the caller's where there is one, else our own, closed afterwards.
+
+    Raises:
+        UserError: There is no cluster.
+    """
     if ray.is_initialized():
         yield
         return
@@ -122,7 +131,7 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
 
 
-def _check_machines(ray: ModuleType, folder: Path | None, packages: Sequence[str]) -> None:
+def check_machines(ray: ModuleType, folder: Path | None, packages: Sequence[str]) -> None:
     """Asks every machine what it sees and has: what differs would fail later, or give other bytes.
 
     Raises:
@@ -145,7 +154,7 @@ def _check_machines(ray: ModuleType, folder: Path | None, packages: Sequence[str
             missing = ", ".join(sorted({asked[each] for each in silent})) or "of the cluster"
             raise UserError(f"--engine ray: machine {missing} does not answer: see `ray status`")
         for reference in answered:
-            _compare(asked[reference], _result(ray, reference), here, token, folder)
+            _compare(asked[reference], result_of(ray, reference), here, token, folder)
 
 
 def _compare(machine: str, report: tuple[str, dict[str, str]], here: dict[str, str], token: str, folder: Any) -> None:
@@ -153,8 +162,8 @@ def _compare(machine: str, report: tuple[str, dict[str, str]], here: dict[str, s
     for package, ours in here.items():
         if there[package] != ours:
             raise UserError(
-                f"--engine ray: machine {machine} has {package} {there[package]} and this one {ours}: rows would "
-                "differ; install the same versions"
+                f"--engine ray: machine {machine} has {package} {there[package]} and this one {ours}: results "
+                "would differ; install the same versions"
             )
     if seen != token:
         raise UserError(
@@ -197,22 +206,35 @@ def _versions(packages: Sequence[str]) -> dict[str, str]:
     return {"Python": platform.python_version(), **{package: installed(package) for package in packages}}
 
 
-def _result(ray: ModuleType, reference: Any) -> Any:
-    """A finished task's result, or its own exception without Ray around it."""
+def result_of(ray: ModuleType, reference: Any) -> Any:
+    """A finished task's result.
+
+    Raises:
+        UserError: Its worker died.
+        Exception: The task's own, without Ray around it.
+    """
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        cause = error.cause if isinstance(error.cause, Exception) else error
-        if isinstance(cause, ModuleNotFoundError):
-            raise UserError(
-                f"--engine ray: a machine of the cluster lacks {cause.name}: install the same truegap there"
-            ) from error
-        raise cause from None
+        raise own_error(error) from None
     except ray.exceptions.RayError as error:
-        raise UserError(
-            f"--engine ray: a task's worker died {MAX_RETRIES + 1} times, perhaps for want of memory "
-            f"({type(error).__name__}): see `ray status`, and repeat the command with fewer --workers"
-        ) from error
+        raise death(error, MAX_RETRIES + 1) from error
+
+
+def own_error(error: Any) -> Exception:
+    """The exception that a task raised, or a line where its machine lacks something."""
+    cause: Exception = error.cause if isinstance(error.cause, Exception) else error
+    if isinstance(cause, ModuleNotFoundError):
+        return UserError(f"--engine ray: a machine of the cluster lacks {cause.name}: install the same truegap there")
+    return cause
+
+
+def death(error: Exception, times: int) -> UserError:
+    """What a user is told when a task's worker died once too often."""
+    return UserError(
+        f"--engine ray: a task's worker died {times} times, perhaps for want of memory "
+        f"({type(error).__name__}): see `ray status`, and repeat the command with fewer --workers"
+    )
 
 
 def _cancel(ray: ModuleType, running: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from truegap.hub.benchmark import Benchmark
 from truegap.models import DualEncoder, EmbeddingCache
 from truegap.models.answer_cache import AnswerCache, Asked, Counts
 from truegap.models.base import FloatArray
+from truegap.models.cache import Source
 from truegap.models.generative import Answer, GenerativeModel, Question
 from truegap.perturbations.keys import Key
 from truegap.results.records import ScoresRecord
@@ -126,11 +127,15 @@ class Session:
         assert isinstance(self.model, DualEncoder)
         return self.model
 
+    def items(self, config: str) -> list[tuple[str, Source]]:
+        """A config's images: SHA-256 of the encoded bytes, and what gives these."""
+        images = self.benchmark.images(config)
+        return [(images.sha256[place], partial(images.__getitem__, place)) for place in self.images.places]
+
     def embed(self, config: str) -> FloatArray:
         """Features of a config's images, `(images, d)`, rows of unit length."""
         assert isinstance(self.cache, EmbeddingCache)
-        images, places = self.benchmark.images(config), self.images.places
-        items = [(images.sha256[place], partial(images.__getitem__, place)) for place in places]
+        items = self.items(config)
         found = self.cache.embed_images(self.encoder, items, self.batch_size, self.advance)
         # Equal images are embedded once; they are done all the same.
         self.advance(len(items) - found.cached - found.computed)
@@ -138,33 +143,17 @@ class Session:
         self.counts.computed += found.computed
         return found.features
 
-    def ask(
-        self,
-        config: str,
-        questions: Callable[[int], Sequence[Question]],
-        view: Callable[[int], View] = lambda _: View(),
-    ) -> Iterator[list[Answer]]:
-        """Answers about a config's images, image by image.
+    def asked(self, config: str, asking: Asking[Any]) -> Iterator[Asked]:
+        """A config's images and what is asked about them."""
+        for number, (sha256, source) in enumerate(self.items(config)):
+            view = asking.view(number)
+            yield Asked(sha256, source, tuple(asking.questions(number)), view.name, view.crop)
 
-        Args:
-            config: Which config.
-            questions: What is asked about an image, by its number in the run.
-            view: What of it the model sees.
-        """
+    def ask(self, config: str, asking: Asking[Any]) -> Iterator[list[Answer]]:
+        """Answers about a config's images, image by image."""
         assert isinstance(self.cache, AnswerCache)
         assert isinstance(self.model, GenerativeModel)
-        images = self.benchmark.images(config)
-        asked = (
-            Asked(
-                images.sha256[place],
-                partial(images.__getitem__, place),
-                tuple(questions(number)),
-                (shown := view(number)).name,
-                shown.crop,
-            )
-            for number, place in enumerate(self.images.places)
-        )
-        for answers in self.cache.answers(self.model, asked, self.batch_size, self.counts):
+        for answers in self.cache.answers(self.model, self.asked(config, asking), self.batch_size, self.counts):
             self.advance(1)
             yield answers
 
@@ -194,6 +183,14 @@ class Asking(ABC, Generic[Measured]):
             UserError: They show one gender only, or are too few.
         """
         both_genders(self.images.genders)
+
+    def questions(self, number: int) -> Sequence[Question]:  # noqa: ARG002  nothing is asked of a dual encoder
+        """What a model that answers is asked about an image, by its number in the run; the same in every config."""
+        return ()
+
+    def view(self, number: int) -> View:  # noqa: ARG002  all of it, for most protocols
+        """What of that image such a model sees."""
+        return View()
 
     @abstractmethod
     def answers(self, config: str, session: Session) -> tuple[Columns, Measured]:

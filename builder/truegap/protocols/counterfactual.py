@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -186,6 +187,9 @@ class CounterfactualAsking(Asking[Joined]):
         self.contexts = contexts
         self.difference = difference
         self._texts: dict[str, NDArray[np.float32]] = {}
+        self._rows: dict[int, list[int]] = {}
+        for row, each in enumerate(asked):
+            self._rows.setdefault(each.number, []).append(row)
 
     def prompts(self) -> dict[str, Question]:
         """One question of each context."""
@@ -194,6 +198,14 @@ class CounterfactualAsking(Asking[Joined]):
             first.setdefault(f"{each.context}:{each.id}", self._question(each))
         contexts = {name.partition(":")[0]: name for name in reversed(first)}
         return {name: first[name] for name in contexts.values()}
+
+    def questions(self, number: int) -> Sequence[Question]:
+        """See `Asking.questions`."""
+        return [self._questions[row] for row in self._rows.get(number, [])]
+
+    @cached_property
+    def _questions(self) -> list[Question]:
+        return [self._question(each) for each in self.asked]
 
     def _question(self, asked: CounterfactualQuestion) -> Question:
         options = LETTERS if self.protocol.option_text == "letter" else asked.options
@@ -226,16 +238,9 @@ class CounterfactualAsking(Asking[Joined]):
         self, config: str, session: Session, tokens: NDArray[np.int16]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(questions, 2) log-probabilities, NaN where there are none, and the shares of the two options."""
-        by_image: dict[int, list[int]] = {}
-        for row, each in enumerate(self.asked):
-            by_image.setdefault(each.number, []).append(row)
         scores, probability = np.full(tokens.shape, np.nan, np.float32), np.zeros(tokens.shape, np.float32)
-
-        def asked(number: int) -> list[Question]:
-            return [self._question(self.asked[row]) for row in by_image.get(number, [])]
-
-        for number, answers in enumerate(session.ask(config, asked)):
-            for row, answer in zip(by_image.get(number, []), answers, strict=True):
+        for number, answers in enumerate(session.ask(config, self)):
+            for row, answer in zip(self._rows.get(number, []), answers, strict=True):
                 _enter(answer, scores[row], probability[row], tokens[row])
         if self.difference == "probability" and np.isnan(scores).all():
             raise UserError("the model gives answers without probabilities: use --difference outcome")

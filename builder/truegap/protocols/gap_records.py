@@ -83,7 +83,8 @@ def _beyond(
     if deltas[0] is None or deltas[1] is None:
         return None, None, None
     beyond = deltas[0] - deltas[1]
-    ratios = _ratios(before, first) - _ratios(before, second)
+    with np.errstate(invalid="ignore"):  # infinity less infinity, where a resample of the original has no gap at all
+        ratios = _ratios(before, first) - _ratios(before, second)
     if not np.isfinite(ratios).all():
         return beyond, None, None
     # The median of the resamples is moved onto the observed value: a ratio of noisy absolute values is off in them.

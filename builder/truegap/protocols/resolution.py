@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,6 +86,9 @@ class ResolutionAsking(Asking[Sets]):
         self.protocol = protocol
         self.asked = asked
         self._texts: dict[str, NDArray[np.float32]] = {}
+        self._rows: dict[int, list[int]] = {}
+        for row, each in enumerate(asked):
+            self._rows.setdefault(each.number, []).append(row)
 
     def prompts(self) -> dict[str, Question]:
         """One sentence of each template."""
@@ -92,6 +96,14 @@ class ResolutionAsking(Asking[Sets]):
         for each in self.asked:
             first.setdefault(each.template, _question(each))
         return first
+
+    def questions(self, number: int) -> Sequence[Question]:
+        """See `Asking.questions`."""
+        return [self._questions[row] for row in self._rows[number]]
+
+    @cached_property
+    def _questions(self) -> list[Question]:
+        return [_question(each) for each in self.asked]
 
     def answers(self, config: str, session: Session) -> tuple[Columns, Sets]:
         """See `Asking.answers`."""
@@ -118,14 +130,10 @@ class ResolutionAsking(Asking[Sets]):
 
     def _log_probs(self, config: str, session: Session) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(sentences, 3) log-probabilities, NaN where there are none, and what they say of the three."""
-        by_image: dict[int, list[int]] = {}
-        for row, each in enumerate(self.asked):
-            by_image.setdefault(each.number, []).append(row)
         scores = np.full((len(self.asked), len(PRONOUNS)), np.nan, np.float32)
         probability = np.zeros_like(scores)
-        answered = session.ask(config, lambda number: [_question(self.asked[row]) for row in by_image[number]])
-        for number, answers in enumerate(answered):
-            for row, answer in zip(by_image[number], answers, strict=True):
+        for number, answers in enumerate(session.ask(config, self)):
+            for row, answer in zip(self._rows[number], answers, strict=True):
                 if answer.log_probs is not None:
                     scores[row] = answer.log_probs
                     probability[row] = softmax(np.array(answer.log_probs))

@@ -8,15 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from truegap.engine.models import ClusterModel
 from truegap.errors import UserError
 from truegap.hub.benchmark import Benchmark
 from truegap.models.generative import GenerativeModel
 from truegap.protocols.base import ORIGINAL, Asking, Cache, Images, Model, Protocol, Session, all_images
 from truegap.protocols.pictures import write_pictures
 from truegap.protocols.profiles import FULL, Profile
+from truegap.protocols.spread import ask_ahead
 from truegap.results.answers import AnswersWriter
 from truegap.results.environment import environment
 from truegap.results.records import FORMAT_VERSION, BenchmarkRecord, RunRecord
@@ -48,7 +51,8 @@ def run_protocol(
 
     Args:
         benchmark: The opened benchmark.
-        model: The model.
+        model: The model; where it stands for those of a cluster (`truegap.engine.models`), their workers answer what
+            the cache lacks, shard by shard, and every finished shard is kept.
         protocol: The conventions.
         folder: Where the run goes; None for `runs/<model>-<benchmark>-<run id>`.
         configs: Which configs; the original is always there.
@@ -83,6 +87,7 @@ def run_protocol(
         benchmark=_benchmark_record(benchmark, asking.images),
         model=model.record(),
         environment=environment(),
+        engine="ray" if isinstance(model, ClusterModel) else "local",
         compute=getattr(model, "compute", None),
         prompts=_prompts(model, asking),
     )
@@ -92,9 +97,10 @@ def run_protocol(
     if _finished(folder, record.run_id):
         return folder, True
     folder.mkdir(parents=True, exist_ok=True)
-    total = len(chosen) * len(asking.images.ids)
-    with progress(f"{record.model.name} on {record.benchmark.name}", total) as advance:
-        session = Session(benchmark, model, asking.images, cache, batch_size, advance)
+    session = Session(benchmark, model, asking.images, cache, batch_size)
+    what, total = f"{record.model.name} on {record.benchmark.name}", len(chosen) * len(asking.images.ids)
+    ahead = ask_ahead(asking, session, chosen, partial(progress, f"{what}, over the cluster"))
+    with progress(what, total) as session.advance:
         scores = asking.score(record.run_id, _answered(asking, session, chosen, folder))
     write_pictures(benchmark, folder / "pictures", asking.images.places)
     write_record(folder / "scores.json", scores)
@@ -106,8 +112,8 @@ def run_protocol(
     statistics = {
         "seconds": round(time.monotonic() - started, 1),
         "images": len(asking.images.ids),
-        "cached": session.counts.cached,
-        "computed": session.counts.computed,
+        "cached": session.counts.cached - ahead,
+        "computed": session.counts.computed + ahead,
         **(model.statistics() if isinstance(model, GenerativeModel) else {}),
     }
     write_record(folder / "run.json", record.model_copy(update={"statistics": statistics, "notes": notes}))
