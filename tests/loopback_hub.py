@@ -1,7 +1,8 @@
-"""A Hub on this machine: what `huggingface_hub` asks of the real one to bring a snapshot, over real HTTP.
+"""A Hub on this machine: what `huggingface_hub`, `datasets` and `evaluate` ask of the real one, over real HTTP.
 
-Repositories of datasets and models with commits, branches and tags; private and gated ones; large files behind a
-redirect, as in git LFS; connections that break in the middle; a log of what was asked.
+Repositories of datasets, models and Spaces with commits, branches, tags and pull requests; commits that refuse another
+parent than the newest; tags that stay; private and gated repositories; users who may write here and not there; large
+files behind a redirect, as in git LFS; connections that break in the middle; a log of what was asked.
 """
 
 from __future__ import annotations
@@ -14,29 +15,64 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import Any
+
+from loopback_hub_answers import LARGE, PAGE, Answer
+
+__all__ = ["LARGE", "PAGE", "READER_TOKEN", "TOKEN", "LoopbackHub", "Repository", "User"]
 
 TOKEN = "hf_aTokenThatThisHubKnows"  # noqa: S105  # opens nothing but this
-LARGE = 50_000
-"""Files from this size on are served from another address."""
-PAGE = 3
-"""Entries of a tree on one page."""
+READER_TOKEN = "hf_aTokenThatMayOnlyRead"  # noqa: S105
+FIRST_FILES = {".gitattributes": b"*.parquet filter=lfs diff=lfs merge=lfs -text\n"}
+"""What the Hub puts into a repository when it makes it."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Who a token stands for."""
+
+    name: str
+    organizations: tuple[str, ...] | None = ()
+    """None: every namespace is the user's."""
+    writes: bool = True
+    """Whether the token may be used to write."""
+
+    def belongs_to(self, namespace: str) -> bool:
+        return self.organizations is None or namespace in (self.name, *self.organizations)
 
 
 @dataclass
 class Repository:
-    """Commits by their id, oldest first, each with all its files; branches and tags."""
+    """Commits by their id, oldest first, each with all its files; branches, tags and pull requests."""
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
+    """The commit of every branch, tag and pull request (`refs/pr/1`)."""
+    tags: set[str] = field(default_factory=set)
+    """Which of the refs are tags."""
+    titles: dict[str, str] = field(default_factory=dict)
+    """First line of a commit's message."""
     private: bool = False
     gated: bool = False
     """Everybody sees the list of its files, nobody gets one."""
+    pull_requests: list[str] = field(default_factory=list)
+    """Titles; the first is number 1."""
+    info: dict[str, Any] = field(default_factory=dict)
+    """Further fields of what the Hub says of it, such as `safetensors`."""
 
     def resolve(self, revision: str) -> str | None:
         """The commit of a branch, tag or commit."""
         commit = self.refs.get(revision, revision)
         return commit if commit in self.commits else None
+
+    def add(self, files: dict[str, bytes], title: str, *refs: str) -> str:
+        """A further commit with these files and no others, under these names."""
+        content = json.dumps([len(self.commits), title, {path: sha1(data) for path, data in files.items()}])
+        commit = sha1(content.encode())
+        self.commits[commit] = dict(files)
+        self.titles[commit] = title
+        self.refs |= dict.fromkeys(refs, commit)
+        return commit
 
 
 class LoopbackHub:
@@ -44,6 +80,13 @@ class LoopbackHub:
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
+        """By kind (`dataset`, `model`, `space`) and `ORG/NAME`."""
+        self.users = {TOKEN: User("owner", None), READER_TOKEN: User("reader", None, writes=False)}
+        """By token; any other token is refused."""
+        self.uploaded: dict[str, bytes] = {}
+        """Large files by SHA-256, whether or not a commit names them."""
+        self.lock = threading.Lock()
+        """Held while a repository changes."""
         self.asked: Counter[str] = Counter()
         """Calls by method and path; of large files, by the file's path."""
         self.ranges: list[str] = []
@@ -54,6 +97,8 @@ class LoopbackHub:
         """After so many bytes of this file the connection breaks, once."""
         self.broken: int | None = None
         """A status that every call gets."""
+        self.failing: dict[str, int] = {}
+        """A status for each call whose method and path, `POST /api/…`, hold this text."""
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -61,187 +106,103 @@ class LoopbackHub:
 
             def do_GET(self) -> None:
                 with suppress(BrokenPipeError, ConnectionResetError):
-                    _Answer(hub, self).give()
+                    Answer(hub, self).give()
 
-            do_HEAD = do_GET  # noqa: N815  # the name that http.server calls
+            do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815  # the names that http.server calls
 
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = _Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     @property
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}"
 
-    def commit(self, kind: str, name: str, files: dict[str, bytes], *refs: str) -> str:
-        """A new state of a repository: these files and no others, on `main` and under further names."""
-        repository = self.repositories.setdefault((kind, name), Repository())
-        content = json.dumps([len(repository.commits), name, {path: _sha1(data) for path, data in files.items()}])
-        commit = _sha1(content.encode())
-        repository.commits[commit] = dict(files)
-        repository.refs |= dict.fromkeys(("main", *refs), commit)
-        return commit
+    @property
+    def large_files(self) -> str:
+        """Another host, as the real Hub has one for large files: it must see no token."""
+        return f"http://localhost:{self.server.server_port}"
 
-    def environment(self, cache: Path) -> dict[str, str]:
+    def commit(self, kind: str, name: str, files: dict[str, bytes], *refs: str) -> str:
+        """A new state of a repository: these files and no others, on `main` and under further names, tags but for
+        pull requests."""
+        repository = self.repositories.setdefault((kind, name), Repository())
+        repository.tags |= {ref for ref in refs if not ref.startswith("refs/")}
+        return repository.add(files, name, "main", *refs)
+
+    def create(self, kind: str, name: str, *, private: bool = False) -> Repository:
+        """A repository as the Hub makes it: with one commit and hardly a file."""
+        self.repositories[kind, name] = found = Repository(private=private)
+        found.add(FIRST_FILES, "initial commit", "main")
+        return found
+
+    def files(self, kind: str, name: str, revision: str = "main") -> dict[str, bytes]:
+        """The files of a repository."""
+        repository = self.repositories[kind, name]
+        return repository.commits[repository.refs.get(revision, revision)]
+
+    def environment(self, cache: Path, token: str | None = None) -> dict[str, str]:
         """What a process of its own needs to talk to this Hub and no other."""
         return {
             "HF_ENDPOINT": self.endpoint,
             "HF_HUB_OFFLINE": "0",
+            "HF_DATASETS_OFFLINE": "0",
+            "HF_EVALUATE_OFFLINE": "0",
+            "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_CACHE": str(cache),
             "HF_HOME": str(cache),
-            "NO_PROXY": "127.0.0.1",
+            "HF_DATASETS_CACHE": str(cache / "datasets"),
+            "NO_PROXY": "127.0.0.1,localhost",
+            **({"HF_TOKEN": token} if token else {}),
         }
 
-    def connect(self, monkeypatch, cache: Path) -> None:
-        """Makes this process talk to this Hub, with a cache of its own and no token."""
+    def connect(self, monkeypatch, cache: Path, token: str | None = None) -> None:
+        """Makes this process talk to this Hub, with caches of its own, and with this token or none."""
+        import datasets.config
+        import evaluate.config
         from huggingface_hub import constants
 
-        for name, value in {
-            "ENDPOINT": self.endpoint,
-            "HUGGINGFACE_CO_URL_TEMPLATE": self.endpoint + "/{repo_id}/resolve/{revision}/{filename}",
-            "HF_HUB_OFFLINE": False,
-            "HF_HUB_CACHE": str(cache),
+        home = self.endpoint
+        for module, changes in {
+            constants: {
+                "ENDPOINT": home,
+                "HUGGINGFACE_CO_URL_TEMPLATE": home + "/{repo_id}/resolve/{revision}/{filename}",
+                "HF_HUB_OFFLINE": False,
+                "HF_HUB_DISABLE_XET": True,
+                "HF_HUB_CACHE": str(cache),
+            },
+            datasets.config: {
+                "HF_ENDPOINT": home,
+                "HUB_DATASETS_URL": home + "/datasets/{repo_id}/resolve/{revision}/{path}",
+                "HF_HUB_OFFLINE": False,
+                "HF_DATASETS_OFFLINE": False,
+                "HF_DATASETS_CACHE": cache / "datasets",
+            },
+            evaluate.config: {
+                "HF_ENDPOINT": home,
+                "HUB_EVALUATE_URL": home + "/spaces/{path}/resolve/{revision}/{name}",
+                "HF_EVALUATE_OFFLINE": False,
+                "HF_EVALUATE_CACHE": cache / "evaluate",
+                "HF_METRICS_CACHE": cache / "metrics",
+            },
         }.items():
-            monkeypatch.setattr(constants, name, value)
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+            for name, value in changes.items():
+                monkeypatch.setattr(module, name, value)
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        if token:
+            monkeypatch.setenv("HF_TOKEN", token)
 
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
 
 
-class _Answer:
-    """One call and what it gets."""
-
-    def __init__(self, hub: LoopbackHub, handler: BaseHTTPRequestHandler) -> None:
-        self.hub, self.handler = hub, handler
-        parts = urlsplit(handler.path)
-        self.path, self.query = unquote(parts.path), parse_qs(parts.query)
-        self.allowed = handler.headers.get("Authorization") == f"Bearer {TOKEN}"
-        if shown := handler.headers.get("Authorization"):
-            hub.tokens.add((self.path.split("/")[1], shown.removeprefix("Bearer ")))
-
-    def give(self) -> None:
-        self.hub.asked[f"{self.handler.command} {self.path}"] += 1
-        if self.hub.broken is not None:
-            self.send(self.hub.broken)
-        elif self.path.startswith("/large/"):
-            self.large(*self.path.split("/", 3)[2:])
-        elif self.path.startswith("/api/"):
-            kind, organisation, name, what, rest = self.path.removeprefix("/api/").split("/", 4)
-            self.api(kind.removesuffix("s"), f"{organisation}/{name}", what, rest)
-        else:
-            kind = "dataset" if self.path.startswith("/datasets/") else "model"
-            name, _, rest = self.path.removeprefix("/datasets").lstrip("/").partition("/resolve/")
-            # a revision with a slash in it comes as %2F, which the raw path still shows
-            raw = urlsplit(self.handler.path).path.partition("/resolve/")[2]
-            revision = unquote(raw.partition("/")[0])
-            self.file(kind, name, revision, rest[len(revision) + 1 :])
-
-    def api(self, kind: str, name: str, what: str, rest: str) -> None:
-        found = self.repository(kind, name)
-        if found is None:
-            return
-        commit = found.resolve(rest)
-        if commit is None:
-            self.refuse(404, "RevisionNotFound", f"Invalid rev id: {rest}")
-        elif what == "revision":
-            siblings = [{"rfilename": path} for path in found.commits[commit]]
-            self.json({"id": name, "sha": commit, "private": found.private, "siblings": siblings})
-        elif what == "tree":
-            self.tree(found.commits[commit])
-        else:
-            self.refuse(404, None, f"no {what} here")
-
-    def tree(self, files: dict[str, bytes]) -> None:
-        """The files on pages, as the Hub lists large repositories."""
-        folders = {path.rpartition("/")[0] for path in files} - {""}
-        entries = [{"type": "directory", "path": path, "oid": _sha1(path.encode()), "size": 0} for path in folders]
-        entries += [_entry(path, data) for path, data in files.items()]
-        entries.sort(key=lambda entry: entry["path"])
-        start = int(self.query.get("cursor", ["0"])[0])
-        more = start + PAGE < len(entries)
-        link = f'<{self.hub.endpoint}{self.path}?recursive=True&cursor={start + PAGE}>; rel="next"'
-        self.json(entries[start : start + PAGE], **({"Link": link} if more else {}))
-
-    def file(self, kind: str, name: str, revision: str, path: str) -> None:
-        found = self.repository(kind, name)
-        if found is None:
-            return
-        if found.gated and not self.allowed:
-            self.refuse(403, "GatedRepo", f"Access to {kind} {name} is restricted.")
-            return
-        commit = found.resolve(revision)
-        data = found.commits[commit].get(path) if commit else None
-        if commit is None or data is None:
-            self.refuse(404, "EntryNotFound" if commit else "RevisionNotFound", "not here")
-            return
-        headers = {"X-Repo-Commit": commit, "ETag": f'"{_sha1(data)}"', "Accept-Ranges": "bytes"}
-        if len(data) >= LARGE:
-            digest = hashlib.sha256(data).hexdigest()
-            linked = {"X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(data))}
-            # another host, as the real Hub has one for large files: it must see no token
-            location = f"http://localhost:{self.hub.server.server_port}/large/{digest}/{path}"
-            self.send(302, **headers, **linked, Location=location)
-        else:
-            self.data(path, data, headers)
-
-    def large(self, digest: str, path: str) -> None:
-        for repository in self.hub.repositories.values():
-            for files in repository.commits.values():
-                data = files.get(path, b"")
-                if hashlib.sha256(data).hexdigest() == digest:
-                    self.data(path, data, {"ETag": f'"{digest}"', "Accept-Ranges": "bytes"})
-                    return
-        self.refuse(404, None, "not here")
-
-    def data(self, path: str, data: bytes, headers: dict[str, str]) -> None:
-        wanted, status = self.handler.headers.get("Range"), 200
-        whole = len(data)
-        if wanted:
-            self.hub.ranges.append(wanted)
-            start = int(wanted.removeprefix("bytes=").partition("-")[0])
-            data, status = data[start:], 206
-            headers = headers | {"Content-Range": f"bytes {start}-{whole - 1}/{whole}"}
-        cut = self.hub.cut.pop(path, None) if self.handler.command == "GET" else None
-        self.send(status, data, cut, **headers)
-
-    def repository(self, kind: str, name: str) -> Repository | None:
-        """The repository, if there is one and the caller may know of it; else the answer is given."""
-        found = self.hub.repositories.get((kind, name))
-        if found is None or (found.private and not self.allowed):
-            self.refuse(404 if self.allowed else 401, "RepoNotFound", "Repository not found")
-            return None
-        return found
-
-    def refuse(self, status: int, code: str | None, message: str) -> None:
-        headers = {"X-Error-Message": message} | ({"X-Error-Code": code} if code else {})
-        self.send(status, json.dumps({"error": message}).encode(), **headers)
-
-    def json(self, content: object, **headers: str) -> None:
-        self.send(200, json.dumps(content).encode(), **headers, **{"Content-Type": "application/json"})
-
-    def send(self, status: int, body: bytes = b"", cut: int | None = None, **headers: str) -> None:
-        handler = self.handler
-        handler.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), "Connection": "close", **headers}.items():
-            handler.send_header(name, value)
-        handler.end_headers()
-        if handler.command != "HEAD":
-            handler.wfile.write(body[:cut])
-        # A kept connection would outlive `close`.
-        handler.close_connection = True
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
 
 
-def _entry(path: str, data: bytes) -> dict[str, object]:
-    entry: dict[str, object] = {"type": "file", "path": path, "oid": _sha1(data), "size": len(data)}
-    if len(data) >= LARGE:
-        entry["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
-    return entry
-
-
-def _sha1(data: bytes) -> str:
+def sha1(data: bytes) -> str:
     return hashlib.sha1(data, usedforsecurity=False).hexdigest()

@@ -88,6 +88,20 @@ def coco(folder: Path, count: int = 6) -> Path:
     return folder
 
 
+def owned(source: Path, number: int = 4) -> Path:
+    """COCO with an owner for every photograph, all under one of its licences: 4 is CC BY, 6 is CC BY-ND."""
+    for path in (source / "annotations").glob("*.json"):
+        content = json.loads(path.read_text())
+        url = {4: "by", 6: "by-nd"}[number]
+        content["licenses"] = [{"id": number, "name": "x", "url": f"http://creativecommons.org/licenses/{url}/2.0/"}]
+        content["images"] = [
+            {**each, "license": number, "flickr_url": f"http://farm1.example.org/{each['id']}.jpg"}
+            for each in content["images"]
+        ]
+        path.write_text(json.dumps(content))
+    return source
+
+
 def build(source: Path, out: Path, configs: tuple[str, ...], finders: Finders | None = None, **changes) -> Path:
     """The benchmark of an archive."""
     name = "coco-gender" if (source / "annotations").is_dir() else "folder"

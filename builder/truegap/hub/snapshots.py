@@ -98,14 +98,14 @@ def snapshot(
         )
     except (httpx2.HTTPError, OSError, ValueError) as error:
         # Neither here nor in a chained traceback may a token be seen.
-        raise UserError(f"{at}: {_reason(error, repository, kind)}") from None
+        raise UserError(f"{at}: {reason_of(error, repository, kind)}") from None
     if not folder.is_dir():
         raise UserError(f"{at}: holds none of the files {', '.join(files)}")
     return Files(folder, folder.name)
 
 
-def _reason(error: Exception, repository: str, kind: Kind) -> str:
-    """What went wrong and what to do, on one line."""
+def reason_of(error: Exception, repository: str, kind: Kind) -> str:
+    """What went wrong with a repository and what to do, on one line and without secrets."""
     from huggingface_hub import errors as hub
 
     match error:
@@ -142,9 +142,13 @@ def _obstacle(cause: BaseException | None) -> str:
 
 def _secret_free(error: BaseException) -> str:
     """The first line of an error; some libraries quote the header that holds the token."""
+    return without_secrets(first_line(error))
+
+
+def without_secrets(text: str) -> str:
+    """A text without this user's token, what looks like one, and names and passwords of proxies."""
     from huggingface_hub import get_token
 
-    line = first_line(error)
     if token := get_token():
-        line = line.replace(token, "…")
-    return _SECRETS.sub("…", line)
+        text = text.replace(token, "…")
+    return _SECRETS.sub("…", text)
