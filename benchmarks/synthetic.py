@@ -9,6 +9,7 @@ from collections.abc import Callable
 import cv2
 
 from truegap.synthetic import draw_scene, example, region_masks, render, strengths
+from truegap.synthetic.readings import readings
 
 
 def rate(do: Callable[[int], object], images: int) -> float:
@@ -40,6 +41,8 @@ def main() -> None:
         "example with boxes and encoded masks": lambda index: example(0, index, rho, size),
     }
     images = [example(0, index, rho, size).image for index in range(options.images)]
+    pictures = [cv2.cvtColor(render(draw_scene(0, index, rho), size), cv2.COLOR_BGR2RGB) for index in range(32)]
+    parts["five readings of a picture"] = lambda index: readings(pictures[index % len(pictures)])
     parts["picture as PNG"] = lambda index: images[index].read()
     for name, do in parts.items():
         print(f"{name:38s} {rate(do, options.images):7.0f} images/s")

@@ -8,6 +8,7 @@ from truegap import __version__
 from truegap.cli import (
     audit,
     build,
+    check_instrument,
     compare,
     counterfactual,
     demo,
@@ -43,6 +44,7 @@ for verb in (
     report,
     leaderboard,
     audit,
+    check_instrument,
     counterfactual,
 ):
     verb.register(app)

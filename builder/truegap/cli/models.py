@@ -35,9 +35,7 @@ def models(
     import json
 
     from truegap.errors import UserError
-    from truegap.models.baselines import FORMS
     from truegap.models.named_models import of_paper, page
-    from truegap.models.registry import plugins
 
     if as_json and as_markdown:
         raise UserError("--json and --markdown: choose one")
@@ -56,10 +54,22 @@ def models(
         where = each.spec or each.note
         typer.echo(f"  {each.name:<20}{each.kind:<14}{each.way:<14}{where}")
     if paper is None:
-        typer.echo("baselines")
-        for form, what in FORMS.items():
-            typer.echo(f"  {f'baseline:{form}':<34}{what}")
-        if found := plugins():
-            typer.echo("plug-ins that are installed")
-            for name, entry in sorted(found.items()):
-                typer.echo(f"  {f'{name}:…':<34}{entry.value}")
+        _others()
+
+
+def _others() -> None:
+    """Models that no paper names: baselines, reference models, plug-ins."""
+    from truegap.models.baselines import FORMS
+    from truegap.models.registry import plugins
+    from truegap.synthetic.reference import FORMS as REFERENCES
+
+    typer.echo("baselines")
+    for form, what in FORMS.items():
+        typer.echo(f"  {f'baseline:{form}':<34}{what}")
+    typer.echo("reference models, for synthetic pictures alone")
+    for form, what in REFERENCES.items():
+        typer.echo(f"  {f'reference:{form}':<34}{what}")
+    if found := plugins():
+        typer.echo("plug-ins that are installed")
+        for name, entry in sorted(found.items()):
+            typer.echo(f"  {f'{name}:…':<34}{entry.value}")

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from truegap.synthetic.scene import PATTERN, VALUE, Scene, Thing
+from truegap.synthetic.scene import VALUE, Scene, Thing
 from truegap.synthetic.sprites import ASPECT, figure_parts, object_sprite
 from truegap.synthetic.textures import background_tile, garment_tile
 
@@ -86,7 +86,7 @@ def _figure(scene: Scene, size: int) -> Iterator[_Layer]:
     width = round(height * ASPECT)
     y, x = size - height - round(0.02 * size), round(figure.x * size - width / 2)
     light = scene.value - _MIDDLE
-    tile = garment_tile(PATTERN[scene.gender], size)
+    tile = garment_tile(scene.pattern, size)
     dy, dx = int(figure.phase[0] * (size - height)), int(figure.phase[1] * (size - width))
     paints: dict[str, tuple[Plane | float, Plane]] = {
         "garment": (

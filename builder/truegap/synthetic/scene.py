@@ -1,8 +1,9 @@
 """What is in one picture: the planted truth, before anything is drawn.
 
-Each of four features (`object`, `background`, `color`, `lighting`) has two values, one typical of women and one of
-men, arbitrarily. A picture has the value typical of its own label with probability (1 + rho) / 2, independently
-for each feature given the label: rho 0 is independence, rho 1 gives the label away.
+Each of five features (`object`, `background`, `color`, `lighting`, and the figure's own `presentation`) has two values,
+one typical of women and one of men, arbitrarily. A picture has the value typical of its own label with probability
+(1 + rho) / 2, independently for each feature given the label: rho 0 is independence, rho 1 gives the label away. The
+presentation is what the label says, so its rho is 1 unless one is named.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from truegap.synthetic.textures import TILTS, ZOOMS
 
 PATTERN = {"woman": "zigzag", "man": "dots"}
 """What the figure wears: the only thing about it that depends on the label."""
+PRESENTATION = "presentation"
 
 BACKGROUND = {"woman": "masonry", "man": "foliage"}
 TELLING = {"woman": ("boat", "clock"), "man": ("kite", "bell")}
@@ -68,7 +70,7 @@ class Scene:
     """Everything that a picture shows.
 
     Attributes:
-        gender: The label, worn by the figure.
+        gender: The label; the figure wears it, unless `presentation` is less than fully correlated with it.
         typical: For each feature, the gender of which the picture's value is typical.
         figure: The figure.
         things: The objects, the telling one anywhere among them.
@@ -103,23 +105,35 @@ class Scene:
         """The family of the background's texture."""
         return BACKGROUND[self.typical["background"]]
 
+    @property
+    def pattern(self) -> str:
+        """What the figure wears."""
+        return PATTERN[self.typical[PRESENTATION]]
+
 
 def strengths(rho: float | Mapping[str, float]) -> dict[str, float]:
     """The correlation of each feature with the label.
 
     Args:
-        rho: One strength for all features, or one for each that is named (the others 0); 0 to 1.
+        rho: One strength for `object`, `background`, `color` and `lighting`, or one for each feature that is named
+            (the others 0, `presentation` 1); 0 to 1.
+
+    Returns:
+        Strength by feature; `presentation` is among them only where it is below 1.
 
     Raises:
         UserError: A strength is outside [0, 1] or a feature is unknown.
     """
-    given = dict(rho) if isinstance(rho, Mapping) else dict.fromkeys((str(f) for f in Feature), rho)
-    if unknown := sorted(set(given) - {str(f) for f in Feature}):
-        raise UserError(f"rho names an unknown feature {unknown[0]!r}: use one of {', '.join(Feature)}")
+    features = [str(f) for f in Feature]
+    given = dict(rho) if isinstance(rho, Mapping) else dict.fromkeys(features, rho)
+    if unknown := sorted(set(given) - {*features, PRESENTATION}):
+        known = ", ".join([*features, PRESENTATION])
+        raise UserError(f"rho names an unknown feature {unknown[0]!r}: use one of {known}")
     for name, strength in given.items():
         if not 0 <= strength <= 1:
             raise UserError(f"rho of {name} is {strength}: give a number from 0 (independent) to 1 (label given away)")
-    return {str(f): float(given.get(f, 0.0)) for f in Feature}
+    worn = float(given.get(PRESENTATION, 1.0))
+    return {f: float(given.get(f, 0.0)) for f in features} | ({} if worn == 1 else {PRESENTATION: worn})
 
 
 def label(seed: int, index: int) -> Gender:
@@ -171,13 +185,13 @@ def draw_scene(seed: int, index: int, rho: Mapping[str, float], gender: Gender |
     Args:
         seed: The benchmark's seed.
         index: The image's number.
-        rho: Strength per feature, see `strengths`. The draws do not depend on it: at a higher strength, more of the
-            same pictures turn typical.
+        rho: Strength per feature, see `strengths`; without `presentation` the figure wears the label. The draws do not
+            depend on it: at a higher strength, more of the same pictures turn typical.
         gender: The label, if it is not to be that of `label`.
     """
     draw = Draws(seed, index)
     gender = gender or label(seed, index)
-    typical = {
+    typical = {PRESENTATION: gender} | {
         name: gender if draw.uniform(f"typical/{name}") < (1 + strength) / 2 else _other(gender)
         for name, strength in rho.items()
     }

@@ -144,8 +144,8 @@ def selection(n: int, *, seed: int = 0, rho: float | Mapping[str, float] = 0.0, 
         n: Number of images.
         seed: Another seed gives other images.
         rho: Correlation of `object`, `background`, `color` and `lighting` with the label, 0 to 1: one number for
-            all, or one per feature (those not named are 0). A picture has the value typical of its label with
-            probability (1 + rho) / 2.
+            all, or one per feature (those not named are 0; `presentation`, what the figure wears, is 1). A picture has
+            the value typical of its label with probability (1 + rho) / 2.
         size: Side of the square pictures in pixels. The textures grow with it: that a blur of radius 10
             destroys them holds at 224.
 

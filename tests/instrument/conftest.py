@@ -1,0 +1,22 @@
+"""One small check, finished once for all tests of this folder."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from truegap.instrument import Profile, check_instrument
+
+TINY = Profile("lite", 12, (0.0, 0.9), 2, 12, 6, 2, 30)
+
+
+@contextmanager
+def silent(_what, _total):
+    yield lambda _steps: None
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("instrument") / "check"
+    return folder, check_instrument(folder, TINY, workers=1, progress=silent), TINY
