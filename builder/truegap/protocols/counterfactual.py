@@ -17,14 +17,14 @@ from truegap.models.base import FloatArray
 from truegap.models.generative import Answer, Question
 from truegap.perturbations.keys import Key
 from truegap.protocols.base import ORIGINAL, Asking, Columns, Images, Model, Protocol, Session
-from truegap.protocols.gap_records import change_records, context_records, contrast_records, summary_record
+from truegap.protocols.gap_records import scores_record
 from truegap.protocols.gaps import Gap
 from truegap.protocols.softmax import softmax
 from truegap.results.answers import repeated
 from truegap.results.readers_counterfactual import Items
 from truegap.results.readers_questions import Joined, joined, score_questions
 from truegap.results.readers_scoring import Scoring
-from truegap.results.records import ChangeRecord, ContextRecord, ContrastRecord, ScoresRecord
+from truegap.results.records import ScoreRecord, ScoresRecord
 from truegap.scores import ScoreError, resampled_counterfactual
 
 CONTEXTS = ("VL", "V", "L")
@@ -287,36 +287,32 @@ class CounterfactualAsking(Asking[Joined]):
         if not scored.scores:
             raise UserError("counterfactual: no pair of occupations has items of both of them; ask more images")
         self.notes += scored.notes
-        values = {(each.metric, each.config): each.value for each in scored.scores if each.scope == "all"}
-        changes: list[ChangeRecord] = []
-        contrasts: list[ContrastRecord] = []
-        contexts: list[ContextRecord] = []
-        by_metric: dict[str, dict[str, Gap]] = {}
-        limits = {"threshold": protocol.threshold, "confidence": protocol.confidence}
+        return scores_record(
+            run_id,
+            self.options,
+            scored.scores,
+            self._gaps(measured, scored.scores, known),
+            main=next(each.metric for each in scored.scores if "b_ovl" in each.metric),
+            threshold=protocol.threshold,
+            confidence=protocol.confidence,
+        )
+
+    def _gaps(
+        self, measured: Mapping[str, Joined], scores: Sequence[ScoreRecord], known: Mapping[str, Any]
+    ) -> dict[tuple[str, str], dict[str, Gap]]:
+        """B_ovl and accuracy of each context by config, on the same resampled images; none where a config has none."""
+        values = {(each.metric, each.config): each.value for each in scores if each.scope == "all"}
+        gaps = {}
         for context in measured[ORIGINAL].items:
             resampled = {config: self._resampled(each.items[context], known) for config, each in measured.items()}
             for name in CHANGED:
-                metric = f"{name}@{context}"
-                by_config = {
-                    config: Gap(values[metric, config] or 0.0, None if drawn is None else drawn[name], None)
-                    for config, drawn in resampled.items()
+                found = {config: values.get((f"{name}@{context}", config)) for config in measured}
+                gaps[f"{name}@{context}", "all"] = {
+                    config: Gap(value, None if (drawn := resampled[config]) is None else drawn[name], None)
+                    for config, value in found.items()
+                    if value is not None
                 }
-                by_metric[metric] = by_config
-                changes += change_records(metric, "all", by_config, **limits)
-                contrasts += contrast_records(metric, "all", by_config, **limits)
-                contexts += context_records(metric, "all", by_config, **limits)
-        main = next(
-            each for each in scored.scores if (each.config, each.scope) == (ORIGINAL, "all") and "b_ovl" in each.metric
-        )
-        return ScoresRecord(
-            run_id=run_id,
-            options=self.options,
-            summary=summary_record(main, changes, by_metric[main.metric], protocol.confidence),
-            scores=scored.scores,
-            changes=changes,
-            contrasts=contrasts,
-            contexts=contexts,
-        )
+        return gaps
 
     def _resampled(self, items: Items, known: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if not self.protocol.n_resamples:

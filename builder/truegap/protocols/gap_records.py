@@ -9,7 +9,14 @@ import numpy as np
 
 from truegap.protocols.contrasts import REMOVED, contrasts
 from truegap.protocols.gaps import Floats, Gap
-from truegap.results.records import ChangeRecord, ContextRecord, ContrastRecord, ScoreRecord, Summary
+from truegap.results.records import (
+    ChangeRecord,
+    ContextRecord,
+    ContrastRecord,
+    ScoreRecord,
+    ScoresRecord,
+    Summary,
+)
 from truegap.schema import CONTROL_OF, Feature, Strength
 from truegap.scores import context_gap, feature_sensitivity, interval, paired_difference, score_change
 
@@ -110,6 +117,47 @@ def context_records(
     )
     fields = {name: getattr(found, name) for name in ContextRecord.model_fields if hasattr(found, name)}
     yield ContextRecord(metric=metric, scope=scope, **fields)
+
+
+def scores_record(
+    run_id: str,
+    options: Mapping[str, Any],
+    scores: Sequence[ScoreRecord],
+    gaps: Mapping[tuple[str, str], Mapping[str, Gap]],
+    *,
+    main: str,
+    threshold: float | None,
+    confidence: float,
+) -> ScoresRecord:
+    """What a run's gaps say: how every config moves them, what that is beyond its control, what context makes of them.
+
+    Args:
+        run_id: Of the run.
+        options: Its conventions.
+        scores: Every score of every config.
+        gaps: By metric and scope, of every config, on the same resampled images.
+        main: The metric that stands for the run, over all.
+        threshold: There is no delta where the original is nearer to 0.
+        confidence: Nominal coverage of the intervals.
+    """
+    limits: dict[str, Any] = {"threshold": threshold, "confidence": confidence}
+    changes: list[ChangeRecord] = []
+    contrasts: list[ContrastRecord] = []
+    contexts: list[ContextRecord] = []
+    for (metric, scope), measured in gaps.items():
+        changes += change_records(metric, scope, measured, **limits)
+        contrasts += contrast_records(metric, scope, measured, **limits)
+        contexts += context_records(metric, scope, measured, **limits)
+    shown = next(each for each in scores if (each.metric, each.config, each.scope) == (main, ORIGINAL, "all"))
+    return ScoresRecord(
+        run_id=run_id,
+        options=dict(options),
+        summary=summary_record(shown, changes, gaps[main, "all"], confidence),
+        scores=list(scores),
+        changes=changes,
+        contrasts=contrasts,
+        contexts=contexts,
+    )
 
 
 def summary_record(

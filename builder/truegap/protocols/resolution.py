@@ -16,14 +16,14 @@ from truegap.models import DualEncoder
 from truegap.models.base import FloatArray
 from truegap.models.generative import Question
 from truegap.protocols.base import ORIGINAL, Asking, Columns, Images, Model, Protocol, Session
-from truegap.protocols.gap_records import change_records, context_records, contrast_records, summary_record
+from truegap.protocols.gap_records import scores_record
 from truegap.protocols.gaps import Gap, gaps
 from truegap.protocols.sentences import COLUMNS, PRONOUNS, TEMPLATES, Sentence, sentences
 from truegap.protocols.softmax import softmax
 from truegap.results.answers import coded, repeated
 from truegap.results.readers_resolution import Pronouns, score_templates
 from truegap.results.readers_scoring import Scoring
-from truegap.results.records import ChangeRecord, ContextRecord, ContrastRecord, ScoresRecord
+from truegap.results.records import ScoresRecord
 from truegap.scores import ScoreError
 from truegap.scores.resolution import resolve
 
@@ -202,26 +202,14 @@ class ResolutionAsking(Asking[Sets]):
         except ScoreError as error:
             raise UserError(f"resolution: {error}") from None
         self.notes += scored.notes
-        changes: list[ChangeRecord] = []
-        contrasts: list[ContrastRecord] = []
-        contexts: list[ContextRecord] = []
-        by_scope = self._gaps(measured)
-        for scope, gaps_ in by_scope.items():
-            known = {"threshold": protocol.threshold, "confidence": protocol.confidence}
-            changes += change_records(METRIC, scope, gaps_, **known)
-            contrasts += contrast_records(METRIC, scope, gaps_, **known)
-            contexts += context_records(METRIC, scope, gaps_, **known)
-        main = next(
-            each for each in scored.scores if (each.metric, each.config, each.scope) == (METRIC, ORIGINAL, "all")
-        )
-        return ScoresRecord(
-            run_id=run_id,
-            options=self.options,
-            summary=summary_record(main, changes, by_scope["all"], protocol.confidence),
-            scores=scored.scores,
-            changes=changes,
-            contrasts=contrasts,
-            contexts=contexts,
+        return scores_record(
+            run_id,
+            self.options,
+            scored.scores,
+            {(METRIC, scope): found for scope, found in self._gaps(measured).items()},
+            main=METRIC,
+            threshold=protocol.threshold,
+            confidence=protocol.confidence,
         )
 
     def _gaps(self, measured: Mapping[str, Sets]) -> dict[str, dict[str, Gap]]:

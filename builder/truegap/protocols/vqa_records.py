@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from truegap.protocols.gap_records import (
-    ORIGINAL,
-    change_records,
-    context_records,
-    contrast_records,
-    summary_record,
-)
+from truegap.protocols import gap_records
 from truegap.protocols.gaps import Gaps
 from truegap.protocols.questions import VisualQuestion
-from truegap.results.records import ChangeRecord, ContextRecord, ContrastRecord, ScoreRecord, ScoresRecord
+from truegap.results.records import ScoreRecord, ScoresRecord
 from truegap.scores import holm
 
 METRIC = "ygap"
@@ -67,31 +61,18 @@ def scores_record(
         confidence: Nominal coverage of the intervals.
     """
     scores: list[ScoreRecord] = []
-    changes: list[ChangeRecord] = []
-    contrasts: list[ContrastRecord] = []
-    contexts: list[ContextRecord] = []
     families = _families(questions)
     for config, each in measured.items():
         for scopes in families:
             scores += _gap_records(config, scopes, each, counts, confidence)
         scores += _share_records(config, answered[config])
-    for scopes in families[:-1]:
-        for scope, places in scopes.items():
-            by_config = {config: each.over(places) for config, each in measured.items()}
-            known = {"threshold": threshold, "confidence": confidence}
-            changes += change_records(METRIC, scope, by_config, **known)
-            contrasts += contrast_records(METRIC, scope, by_config, **known)
-            contexts += context_records(METRIC, scope, by_config, **known)
-    every = {config: each.over(range(len(questions))) for config, each in measured.items()}
-    main = next(each for each in scores if (each.metric, each.config, each.scope) == (METRIC, ORIGINAL, "all"))
-    return ScoresRecord(
-        run_id=run_id,
-        options=dict(options),
-        summary=summary_record(main, changes, every, confidence),
-        scores=scores,
-        changes=changes,
-        contrasts=contrasts,
-        contexts=contexts,
+    by_scope = {
+        (METRIC, scope): {config: each.over(places) for config, each in measured.items()}
+        for scopes in families[:-1]
+        for scope, places in scopes.items()
+    }
+    return gap_records.scores_record(
+        run_id, options, scores, by_scope, main=METRIC, threshold=threshold, confidence=confidence
     )
 
 
