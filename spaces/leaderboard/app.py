@@ -1,204 +1,196 @@
-"""The leaderboard as a Gradio app: runs on the Hub as a Space, and here by `truegap leaderboard serve`.
+"""The leaderboard: runs on the Hub as a Space, and here by `truegap leaderboard serve`.
 
-It reads one prepared table and computes nothing on a click. What rows say is foreign text: it reaches the page only as
-plain cell text, never as Markdown or HTML.
+Gradio serves it, logs visitors in and takes submissions. The pages for reading are plain HTML, made by
+`truegap.leaderboard.site` from the store's prepared table: a page of Gradio's needs seconds before its first row is
+there. What rows and requests say is foreign text: no page takes it for HTML or Markdown.
 """
 
 from __future__ import annotations
 
+import getpass
 import os
-from collections import Counter
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import gradio as gr
+from starlette.middleware import Middleware
 
-from truegap.leaderboard import LocalStore, default_store, search
-from truegap.results.show import interval, number, percent, short
-from truegap.schema import Feature
+from truegap.errors import UserError
+from truegap.leaderboard import Limits, LocalStore, Store, open_store
+from truegap.leaderboard.ask import ask
+from truegap.leaderboard.checks import PROTOCOLS
+from truegap.leaderboard.request import NOTE
+from truegap.leaderboard.site import Narrow, Pages, Site
+from truegap.leaderboard.worker import start_worker
+from truegap.results.show import plain
 
-ALL = "All boards"
-HEADERS = (
-    "Rank",
-    "Model",
-    "Bias",
-    "Blind",
-    "Mean Δ %",
-    *(f"{feature.value.capitalize()} %" for feature in Feature),
-    "Floor %",
-    "HSV floor %",
-    "Parameters",
-    "Board",
-)
-DATATYPES = ["number", "str", *["number"] * (len(HEADERS) - 3), "str"]
-WIDTHS = [64, 250, 180, 76, 160, 84, 104, 92, 142, 84, 116, 112, 290]
-
-_HEAT = "background-color: rgba(242, 150, 60, {:.2f})"
-_MOST_HEAT = 0.6
-_INTRODUCTION = """# truegap leaderboard
-Is the measured gender gap true, or is it made by the background? Each model's bias stands beside its sensitivity to
-what has nothing to do with gender. *The lower the bias and the lower Δ, the better.*"""
-_ABOUT = """### What the numbers mean
-- **Bias**: the benchmark's main score on unchanged images, with its 95 % bootstrap interval over images. For
-  MaxSkew@k: the log of the larger gender's share of the top k over its fair share, averaged over prompts and
-  balanced draws.
-- **Blind**: what a model that knows nothing of gender is expected to get. A maximum is above 0 by chance alone: a bias
-  is shown only where its interval lies above this.
-- **Mean Δ**: how far the perturbations move the bias, in percent of it, averaged over features and strengths; beside it
-  the mean per feature. Color: the hue is shifted. Lighting: the brightness is shifted. Object: objects are blacked out.
-  Background: everything but the person is blurred.
-- **Floor**: Δ of images that were only re-encoded. **HSV floor**: of images that were also taken to HSV and back. A Δ
-  that is not clear of its floor (HSV for color and lighting) is noise.
-- **Rank**: 1 plus the number of models on the same board whose interval of the bias lies wholly below this one's.
-  Models that nothing clearly separates share a rank; a row without an interval has none.
-- **Board**: benchmark, version, protocol and score. Rows are ranked only against rows that answered exactly the same
-  question: same images, options and configs.
-
-### What they do not mean
-- A Δ is an absolute value: noise makes it positive, and where the bias is small it is large for little reason.
-- A change says that the score depends on those pixels, not why. Damage to a picture can move a score without its
-  meaning doing so.
-- Woman and man are perceived presentation, assigned by annotators. A low bias on these prompts and images is no proof
-  of a fair model, and nobody should be classified by gender on the strength of it.
-- Rows come from runs on somebody's own machine; nothing here has verified them."""
-_CSS = """
-.gradio-container { max-width: min(1600px, 100%) !important; margin: 0 auto !important; }
-.gradio-container .main, .gradio-container .wrap, .gradio-container main { min-width: 0; max-width: 100%; }
-#rows [role=gridcell], #rows [role=columnheader] { font-family: var(--font); font-variant-numeric: tabular-nums; }
-#rows [role=gridcell] .cell-wrap { overflow-wrap: anywhere; }
-#rows [role=row] > :not(:nth-child(2)):not(:last-child) :is(.cell-wrap, .header-content, span) {
-  justify-content: flex-end; text-align: right;
-}
-body:not(.dark) [role=tab][aria-selected=true] { color: var(--primary-700); }
-"""
+_TEXT = 300
+"""Characters of a field; what is longer is a mistake or an attack."""
+_INTRODUCTION = """# Submit a model
+It is evaluated as it is at one commit, and its row is public. It must load without code of its own, from safetensors,
+and have a card and a licence. [The queue](?tab=queue) shows what becomes of it."""
+_HERE = ("127.0.0.1", "::1", "localhost")
+_ELSEWHERE = "Not accepted: only the user of this machine may submit here; a Space takes the submissions of others."
+_FORM = 64 * 1024
+"""Bytes of a file that Gradio itself would take; no part of the page takes one."""
 
 
-def view(store: LocalStore, text: str, board: str) -> tuple[dict[str, Any], str]:
-    """The table as Gradio's Dataframe takes it, and a line that says how many rows it holds.
+class Leaderboard(NamedTuple):
+    """The app of one store.
 
-    Cells hold plain numbers, so that a click on a column sorts by number, and show them with their interval.
+    Attributes:
+        pages: The pages for reading.
+        form: The page for submissions.
     """
-    everything = store.table()
-    found = search(everything, text=text or "", board=None if board in (ALL, None) else board)
-    rows = found.to_pylist()
-    hottest = max((row[name] or 0.0 for row in rows for name in _HEATED), default=0.0)
-    value = {
-        "headers": list(HEADERS),
-        "data": [[row[name] for name in _SHOWN] for row in rows],
-        "metadata": {
-            "display_value": [_texts(row) for row in rows],
-            "styling": [_styles(row, hottest) for row in rows],
-        },
-    }
-    return value, _summary(len(rows), everything.num_rows)
+
+    pages: Pages
+    form: gr.Blocks
 
 
-_HEATED = tuple(f"delta_{feature}" for feature in Feature)
-_SHOWN = ("rank", "model", "bias", "null", "mean_delta", *_HEATED, "floor", "floor_hsv", "parameters", "board")
-
-
-def _texts(row: dict[str, Any]) -> list[str]:
-    return [
-        "none" if row["rank"] is None else str(row["rank"]),
-        row["model"],
-        f"{number(row['bias'])} {interval(row['bias_low'], row['bias_high'])}".rstrip(),
-        number(row["null"] or 0.0),
-        f"{percent(row['mean_delta'])} {interval(row['mean_delta_low'], row['mean_delta_high'], percent)}".rstrip(),
-        *(percent(row[name]) for name in (*_HEATED, "floor", "floor_hsv")),
-        short(row["parameters"]),
-        row["board"],
-    ]
-
-
-def _styles(row: dict[str, Any], hottest: float) -> list[str]:
-    """The larger a feature's Δ, the warmer its cell; the colour lies over the page's own, light or dark."""
-    shares = {name: (row[name] or 0.0) / hottest if hottest else 0.0 for name in _HEATED}
-    return [_HEAT.format(_MOST_HEAT * min(shares[name], 1.0)) if shares.get(name) else "" for name in _SHOWN]
-
-
-def _summary(shown: int, held: int) -> str:
-    if not held:
-        return "No rows yet. `truegap leaderboard submit RUN` adds one."
-    return f"{held} rows." if shown == held else f"{shown} of {held} rows."
-
-
-def boards(store: LocalStore) -> list[str]:
-    """All boards that have rows, those with the most rows first."""
-    return [name for name, _ in Counter(store.table()["board"].to_pylist()).most_common()]
-
-
-def build(folder: Path) -> gr.Blocks:
-    """The app over one store; it reads the store's table anew whenever the page is opened or a filter is used.
+def build(where: Path | str | Store | None = None, limits: Limits | None = None) -> Leaderboard:
+    """The app over one store, which is read anew whenever it has changed.
 
     Args:
-        folder: The store, as `truegap leaderboard submit --store` takes it.
+        where: The store, or its address as `open_store` takes it.
+        limits: What it takes from visitors.
     """
-    store = LocalStore(folder)
+    store = open_store(where) if where is None or isinstance(where, Path | str) else where
+    # A folder of this machine can be named by its own user alone.
+    limits = limits or Limits(folders=isinstance(store, LocalStore) and not logs_in())
+    return Leaderboard(Pages(store), submission(store, limits))
 
-    def filtered(text: str, board: str) -> tuple[dict[str, Any], str]:
-        return view(store, text, board)
 
-    def opened() -> tuple[Any, dict[str, Any], str]:
-        names = boards(store)
-        return gr.update(choices=[*names, ALL], value=names[0] if names else ALL), *view(store, "", (*names, ALL)[0])
+def submission(store: Store, limits: Limits) -> gr.Blocks:
+    """The page: on the Hub for users who log in there, else for the user of this machine.
 
-    with gr.Blocks(title="truegap leaderboard", analytics_enabled=False, fill_width=True) as demo:
+    Args:
+        store: Where requests go.
+        limits: What is accepted.
+    """
+    with gr.Blocks(title="Submit · truegap leaderboard", analytics_enabled=False) as page:
         gr.Markdown(_INTRODUCTION)
-        with gr.Tab("Leaderboard"):
-            with gr.Row():
-                text = gr.Textbox(
-                    label="Search models", placeholder="words of a name", max_lines=1, scale=2, min_width=280
-                )
-                board = gr.Dropdown([ALL], value=ALL, label="Board", scale=3, min_width=280)
-            rows = gr.Dataframe(
-                headers=list(HEADERS),
-                datatype=DATATYPES,
-                column_widths=WIDTHS,
-                interactive=False,
-                label="Models, least biased first",
-                show_label=False,
-                max_height=640,
-                wrap=True,
-                buttons=["fullscreen"],
-                elem_id="rows",
+        if logs_in():
+            gr.LoginButton()
+        else:
+            gr.Markdown("You submit as the user of this machine.")
+        model = gr.Textbox(label="Model", placeholder="ORG/NAME on the Hub", max_lines=1, max_length=_TEXT)
+        with gr.Row():
+            revision = gr.Textbox(label="Revision", placeholder="main", max_lines=1, max_length=_TEXT)
+            benchmark = gr.Dropdown(
+                list(limits.benchmarks),
+                value=next(iter(limits.benchmarks), None),
+                label="Benchmark",
+                allow_custom_value=not limits.benchmarks,
             )
-            summary = gr.Markdown()
-        with gr.Tab("About"):
-            gr.Markdown(_ABOUT)
-        for changed in (text.change, board.change):
-            changed(filtered, [text, board], [rows, summary], show_progress="hidden", api_visibility="private")
-        demo.load(opened, None, [board, rows, summary], show_progress="hidden", api_visibility="private")
-    return demo
+        with gr.Row():
+            protocol = gr.Dropdown(list(PROTOCOLS), value="retrieval", label="Protocol")
+            profile = gr.Radio(["lite", "full"], value="lite", label="Profile")
+        note = gr.Textbox(label="Note", placeholder="a line for readers, not needed", max_lines=1, max_length=NOTE)
+        button = gr.Button("Submit", variant="primary")
+        said = gr.Textbox(label="What became of it", interactive=False, lines=2, elem_id="said")
+        asked = [model, revision, benchmark, protocol, profile, note]
+
+        def submit(*texts: str | None, user: str) -> str:
+            model, revision, benchmark, protocol, profile, note = ((each or "").strip()[: _TEXT + 1] for each in texts)
+            try:
+                request = ask(
+                    store,
+                    model=model,
+                    revision=revision or None,
+                    benchmark=benchmark,
+                    protocol=protocol,
+                    profile=profile,
+                    user=user,
+                    note=note,
+                    limits=limits,
+                )
+            except UserError as error:
+                return f"Not accepted: {plain(error, 500)}"
+            return f"{request.state}: {request.model} at {request.revision[:12]}; the queue shows what becomes of it."
+
+        # Gradio gives the profile of who is logged in to a parameter by its annotation; nobody can type it.
+        def by_profile(
+            model: str,
+            revision: str,
+            benchmark: str,
+            protocol: str,
+            profile: str,
+            note: str,
+            who: gr.OAuthProfile | None,
+            request: gr.Request,
+        ) -> str:
+            if who is None:
+                return "Not accepted: log in first, with the button above."
+            if not _in_space() and not _is_here(request):
+                return _ELSEWHERE
+            return submit(model, revision, benchmark, protocol, profile, note, user=who.username)
+
+        def here(
+            model: str, revision: str, benchmark: str, protocol: str, profile: str, note: str, request: gr.Request
+        ) -> str:
+            if not _is_here(request):
+                return _ELSEWHERE
+            return submit(model, revision, benchmark, protocol, profile, note, user=local_user())
+
+        button.click(
+            by_profile if logs_in() else here, asked, said, api_name="submit", concurrency_limit=2, trigger_mode="once"
+        )
+    return page
+
+
+def logs_in() -> bool:
+    """Whether visitors log in: in a Space always, elsewhere where `TRUEGAP_LOGIN=1` asks for Gradio's mock of it."""
+    return _in_space() or os.environ.get("TRUEGAP_LOGIN") == "1"
+
+
+def _in_space() -> bool:
+    return bool(os.environ.get("SPACE_ID"))
+
+
+def _is_here(request: gr.Request) -> bool:
+    """Whether a visitor sits at this machine: elsewhere than in a Space, all act in the name of its user."""
+    return request.client is not None and request.client.host in _HERE
+
+
+def local_user() -> str:
+    """The name of this machine's user, as a request takes it."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = ""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-_.")[:96] or "local"
 
 
 def serve(
-    demo: gr.Blocks, host: str | None = None, port: int | None = None, ready: Callable[[], object] | None = None
+    app: Leaderboard, host: str | None = None, port: int | None = None, ready: Callable[[], object] | None = None
 ) -> None:
-    """Serves the app until it is interrupted; nothing is fetched from or sent to anywhere else.
+    """Serves the app until it is interrupted; pages fetch nothing from anywhere else.
 
     Args:
-        demo: The app.
+        app: The app.
         host: Address to listen on; Gradio's default for None, which a Space sets by its environment.
         port: Port to listen on; likewise.
         ready: Called once when visitors can come.
     """
-    demo.launch(
+    app.form.launch(
         server_name=host,
         server_port=port,
         share=False,
         quiet=True,
         ssr_mode=False,
         footer_links=[],
-        css=_CSS,
         theme=_theme(),
+        max_file_size=_FORM,
         prevent_thread_lock=True,
+        app_kwargs={"middleware": [Middleware(Narrow), Middleware(Site, pages=app.pages)]},
     )
     if ready is not None:
         ready()
-    demo.block_thread()
+    app.form.block_thread()
 
 
 def _theme() -> gr.Theme:
@@ -210,10 +202,12 @@ def _theme() -> gr.Theme:
         neutral_hue=gr.themes.colors.slate,
         font=stack("system-ui", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif"),
         font_mono=stack("ui-monospace", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"),
-    )
+    ).set(button_primary_background_fill="*primary_700", button_primary_background_fill_hover="*primary_800")
 
 
 if __name__ == "__main__":
-    chosen = default_store()
-    LocalStore(chosen).refresh()
+    chosen = open_store()
+    chosen.refresh()
+    if os.environ.get("TRUEGAP_WORKER", "1") != "0":
+        start_worker(chosen)
     serve(build(chosen))

@@ -1,8 +1,6 @@
 """The Space as visitors meet it: a real server, a real browser."""
 
 import contextlib
-import importlib.util
-import os
 import random
 import signal
 import socket
@@ -10,25 +8,24 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
 
+from board_factory import HOSTILE_NAME, small_board, submit
+from loopback_hub import TOKEN, LoopbackHub
+from queue_factory import CARD
 from real_browser import PATIENCE
-from run_factory import BACKGROUND_READER, HOSTILE, QUIET, run_record, scores_record
-from truegap.leaderboard import LocalStore, row_of
-from truegap.results.runs import Run
+from tiny import save_clip
+from truegap.cli.app import app
+from truegap.leaderboard import LocalStore, start_worker
+from truegap.results.show import plain
 
 gradio = pytest.importorskip("gradio", reason="gradio is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-HOSTILE_NAME = f"{HOSTILE} **bold** $x^2$"
-BOARD = "synthetic 1.0.0, retrieval, max_skew@100"
-
-
-def submit(store, name, benchmark="synthetic", **scores):
-    record = run_record(name, benchmark=benchmark)
-    store.submit(row_of(Run(record, scores_record(record.run_id, **scores), store.folder)))
 
 
 def free_port():
@@ -39,143 +36,238 @@ def free_port():
     raise AssertionError("no free port")
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """The address and store of `truegap leaderboard serve`, run as a user runs it."""
-    store = LocalStore(tmp_path_factory.mktemp("store"))
-    submit(store, "person-reader", bias=0.42, deltas=QUIET)
-    submit(store, "background-reader", deltas=BACKGROUND_READER)
-    submit(store, HOSTILE_NAME, bias=0.15)
-    submit(store, "elsewhere", "coco-gender")
+@dataclass
+class Served:
+    """A leaderboard that is served: where, from what, the keys of its rows, and the file of what it prints.
+
+    Visitors log in by Gradio's mock; its Hub is on this machine.
+    """
+
+    address: str
+    store: LocalStore
+    keys: dict[str, str]
+    log: Path
+    hub: LoopbackHub
+    benchmark: Path
+
+
+@contextlib.contextmanager
+def serving(store, log):
+    """The address of `truegap leaderboard serve`, run as a user runs it."""
     port = free_port()
     command = [sys.executable, "-c", "from truegap.cli import main; main()", "leaderboard", "serve"]
-    environment = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
-    server = subprocess.Popen(
-        [*command, "--store", str(store.folder), "--port", str(port)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    with log.open("wb") as printed:
+        server = subprocess.Popen(
+            [*command, "--store", str(store.folder), "--port", str(port)],
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+        )
     address = f"http://127.0.0.1:{port}"
-    for _ in range(2400):
-        try:
-            urllib.request.urlopen(address, timeout=60).close()
-            break
-        except OSError:
-            assert server.poll() is None, server.stdout.read()
-            time.sleep(0.25)
-    yield address, store
-    server.send_signal(signal.SIGINT)
     try:
-        server.wait(300)
+        for _ in range(2400):
+            try:
+                urllib.request.urlopen(address, timeout=60).close()
+                break
+            except OSError:
+                assert server.poll() is None, log.read_text()
+                time.sleep(0.25)
+        yield address
     finally:
-        server.kill()
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(300)
+        finally:
+            server.kill()
 
 
-@pytest.fixture
-def page(served, browser):
-    """The leaderboard, opened, with what it asked for, what it said and what popped up."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder, hub = tmp_path_factory.mktemp("served"), LoopbackHub()
+    environment = {
+        "HF_ENDPOINT": hub.endpoint,
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_CACHE": str(folder / "cache"),
+        "HF_TOKEN": TOKEN,
+        "TRUEGAP_BENCHMARKS": str(folder / "benchmark"),
+        "TRUEGAP_LOGIN": "1",
+    }
+    store, keys = small_board(folder / "store")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with serving(store, folder / "log") as address:
+            yield Served(address, store, keys, folder / "log", hub, folder / "benchmark")
+    hub.close()
+
+
+@pytest.fixture(scope="module")
+def window(browser):
+    """One page for all tests, with what it asked for, what it said and what popped up."""
     context = browser.new_context(viewport={"width": 1500, "height": 900})
     context.set_default_timeout(PATIENCE)
     opened = context.new_page()
     opened.asked, opened.said, opened.popped = [], [], []
     opened.on("request", lambda request: opened.asked.append(request.url))
     opened.on("console", lambda message: opened.said.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: opened.said.append(str(error)))
     opened.on("dialog", lambda dialog: (opened.popped.append(dialog.message), dialog.dismiss()))
-    opened.goto(served[0])
-    opened.locator("#rows [role=gridcell]").first.wait_for()
     yield opened
     context.close()
 
 
-def column(page, place):
-    """The shown texts of one column."""
-    return [text.strip() for text in page.locator(f"#rows [role=gridcell][data-col='{place}']").all_inner_texts()]
+@pytest.fixture
+def page(window, served):
+    """That page on the leaderboard, at its widest."""
+    window.set_viewport_size({"width": 1500, "height": 900})
+    window.goto(served.address)
+    yield window
+    assert window.popped == []
+    assert window.said == []
 
 
-def test_rows_are_shown_ranked_with_their_intervals(page):
-    page.wait_for_function("document.querySelectorAll('#rows .virtual-row').length === 3")
-    assert column(page, 0) == ["1", "2", "3"]
-    assert column(page, 1)[1:] == ["background-reader", "person-reader"]
-    assert column(page, 2)[1] == "0.310 [0.275, 0.345]"
-    assert column(page, 4)[2] == "1.0 [0.8, 1.3]"
-    assert "3 of 4 rows." in page.inner_text("body")
+def models(page):
+    return page.locator("#rows tbody th[scope=row]").all_inner_texts()
 
 
-def test_nothing_is_fetched_from_elsewhere(page, served):
-    page.wait_for_timeout(1500)
-    assert served[0] + "/" in page.asked
-    assert [each for each in page.asked if not each.startswith((served[0], "data:", "blob:"))] == []
+def wait_for_rows(page, number):
+    page.wait_for_function("n => document.querySelectorAll('#rows tbody th[scope=row]').length === n", arg=number)
 
 
-def test_hostile_names_stay_text(page):
-    shown = column(page, 1)[0]
-    assert shown.startswith("<script>alert(1)</script>|[x](javascript:alert(1))`")
-    assert "**bold** $x^2$" in shown
-    inside = page.locator("#rows [role=gridcell]").locator("a, b, strong, img, script, .katex")
-    assert inside.count() == 0
-    assert page.popped == []
-
-
-def test_search_and_board_narrow_the_rows(page):
-    page.get_by_label("Search models").fill("READER person")
-    page.wait_for_function("document.querySelectorAll('#rows .virtual-row').length === 1")
-    assert column(page, 1) == ["person-reader"]
-    page.get_by_label("Search models").fill("")
-    page.wait_for_function("document.querySelectorAll('#rows .virtual-row').length === 3")
-    page.get_by_role("combobox", name="Board").click()
-    page.get_by_role("option", name="coco-gender").click()
-    page.wait_for_function("document.querySelectorAll('#rows .virtual-row').length === 1")
-    assert column(page, 1) == ["elsewhere"]
-    page.get_by_role("combobox", name="Board").click()
-    page.get_by_role("option", name="All boards").click()
-    page.wait_for_function("document.querySelectorAll('#rows .virtual-row').length === 4")
-
-
-def test_a_search_that_finds_nothing_says_so(page):
+def test_filters_and_sorting_are_in_the_address(page, served):
+    page.get_by_label("Search models").fill("READER")
+    wait_for_rows(page, 3)
+    assert models(page) == ["background-reader", "near-reader", "person-reader"]
+    assert page.locator("#rows tbody tr:not(.board)").first.inner_text().split("\t")[0] == "2="
+    page.get_by_text("Source, type, size, columns").click()
+    page.get_by_label("verified", exact=True).check()
+    page.get_by_label("community", exact=True).check()
+    wait_for_rows(page, 2)
+    page.get_by_role("columnheader", name="Size").get_by_role("link").click()
+    page.locator("#rows th[aria-sort=ascending]", has_text="Size").wait_for()
+    page.get_by_role("columnheader", name="Size").get_by_role("link").click()
+    page.locator("#rows th[aria-sort=descending]", has_text="Size").wait_for()
+    assert models(page) == ["near-reader", "background-reader"]
+    query = parse_qs(urlsplit(page.url).query)
+    assert query == {"q": ["READER"], "kind": ["verified", "community"], "sort": ["size"], "desc": ["1"]}
+    page.goto(page.url)
+    assert models(page) == ["near-reader", "background-reader"]
+    assert page.get_by_label("verified", exact=True).is_checked()
     page.get_by_label("Search models").fill("no such model")
-    page.get_by_text("0 of 4 rows.").wait_for()
-    assert "person-reader" not in page.locator("#rows").inner_text()
+    page.get_by_text("nothing matches").wait_for()
+    assert [url for url in page.asked if not url.startswith((served.address, "data:", "blob:"))] == []
 
 
-def test_the_about_tab_says_what_the_numbers_mean(page):
-    page.get_by_role("tab", name="About").click()
-    page.get_by_text("What they do not mean").wait_for()
-    assert "nothing here has verified them" in page.inner_text("body")
+def test_hostile_names_stay_text(page, served):
+    page.goto(f"{served.address}/?q=script")
+    assert models(page) == [plain(HOSTILE_NAME, 120)]
+    page.locator("#rows tbody th[scope=row] a").click()
+    page.get_by_role("heading", level=1, name="<script>alert(1)</script>").wait_for()
+    assert page.locator("#board").locator("img, script, b, strong, iframe").count() == 0
+
+
+def test_the_plane_leads_to_a_models_page_and_back(page):
+    page.get_by_role("link", name="Bias and sensitivity").click()
+    dots = page.locator("svg.plane a")
+    dots.first.wait_for()
+    assert dots.count() == 4
+    page.get_by_role("link", name="person-reader: bias 0.500").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="person-reader").wait_for()
+    page.go_back()
+    page.get_by_role("heading", level=1, name="Bias against sensitivity").wait_for()
+    assert page.locator("svg.plane a").count() == 4
+
+
+def test_a_models_page_is_an_address_and_two_are_compared(page, served):
+    page.goto(f"{served.address}/?tab=model&model={served.keys['background-reader']}")
+    assert page.locator("#configs tbody tr").count() == 15
+    assert page.locator("#questions").get_by_text("a doctor").count() == 1
+    page.get_by_label("Compare with").select_option(label="person-reader")
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text("background-reader is clearly less biased").wait_for()
+    page.get_by_label("Another model").select_option(label="near-reader")
+    page.get_by_text("is not clear").wait_for()
+    assert parse_qs(urlsplit(page.url).query)["b"] == [served.keys["near-reader"]]
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    assert download.value.suggested_filename == "truegap-compared.csv"
+
+
+def test_it_fits_a_phone_and_a_keyboard(page, served):
+    page.set_viewport_size({"width": 390, "height": 800})
+    for tab in ("table", "plane", "compare", "queue", "about", f"model&model={served.keys['hostile']}"):
+        page.goto(f"{served.address}/?tab={tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab
+    page.goto(served.address)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_a_new_row_is_there_when_the_page_is_opened_again(page, served):
-    submit(served[1], "newcomer", "coco-gender", bias=0.2)
-    page.reload()
-    page.get_by_text("3 of 5 rows.").wait_for()
-    assert "5 rows" in page.inner_text("body")
+    submit(served.store, "newcomer", "coco-gender", bias=0.2)
+    page.goto(f"{served.address}/?q=newcomer")
+    assert models(page) == ["newcomer"]
 
 
-def test_it_fits_a_phone(served, browser):
-    context = browser.new_context(viewport={"width": 390, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    opened = context.new_page()
-    opened.goto(served[0])
-    opened.locator("#rows [role=gridcell]").first.wait_for()
-    assert opened.evaluate("document.documentElement.scrollWidth") <= 390
-    context.close()
+SAID = "wanted => document.querySelector('#said textarea')?.value.startsWith(wanted)"
 
 
-def test_an_empty_store_says_what_to_type(root, tmp_path):
-    spec = importlib.util.spec_from_file_location("leaderboard_space", root / "spaces" / "leaderboard" / "app.py")
-    app = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(app)
-    value, line = app.view(LocalStore(tmp_path), "", app.ALL)
-    assert value["data"] == []
-    assert "truegap leaderboard submit" in line
-    assert len(app.HEADERS) == len(app.DATATYPES) == len(app.WIDTHS)
+def submit_by_form(page, model, expected, note=""):
+    page.get_by_label("Model", exact=True).fill(model)
+    page.get_by_label("Note").fill(note)
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_function(SAID, arg=expected)
+
+
+def test_who_logs_in_submits_a_model_and_watches_it_become_a_row(page, served, tmp_path):
+    """With a worker in a process of its own."""
+    arguments = ["build", "synthetic", "--out", str(served.benchmark), "--limit", "4", "--workers", "1"]
+    app([*arguments, "--configs", "original,control,color-strong"], standalone_mode=False)
+    files = {path.name: path.read_bytes() for path in save_clip(tmp_path / "clip").iterdir()} | {"README.md": CARD}
+    served.hub.commit("model", "org/clip", files)
+    page.get_by_role("link", name="Submit").click()
+    submit_by_form(page, "org/clip", "Not accepted: log in first")
+    page.get_by_role("button", name="Sign in with Hugging Face").click()
+    page.get_by_role("button", name="Logout (owner)").wait_for()
+    submit_by_form(page, "<img src=x onerror=alert(5)>", "Not accepted: model <img")
+    submit_by_form(page, "org/clip", "PENDING: org/clip", note="<b onclick=alert(6)>=1+1")
+    assert page.locator("gradio-app img[src=x], gradio-app b").count() == 0
+    page.get_by_role("link", name="Queue").first.click()
+    page.get_by_text("1 PENDING").wait_for()
+    assert "owner" in page.locator("#queue").inner_text()
+    assert page.locator("#queue b").count() == 0
+    worker = start_worker(served.store, device="cpu", log=tmp_path / "log")
+    try:
+        # Nobody touches the page: it renews itself.
+        page.get_by_text("1 FINISHED").wait_for()
+    finally:
+        worker.terminate()
+        worker.wait(300)
+    page.goto(f"{served.address}/?q=clip&kind=verified")
+    assert models(page) == [served.store.requests()[0].model]
+    page.locator("#rows tbody th[scope=row] a").click()
+    page.locator("#configs").wait_for()
+    assert page.locator("#configs tbody tr").count() == 3
+    # The pictures are drawn ones, which anybody may show.
+    page.locator(".retrieved img").first.scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelector('.retrieved img').naturalWidth > 0")
+    printed = served.log.read_text() + (tmp_path / "log").read_text()
+    kept = b"".join(path.read_bytes() for path in served.store.folder.rglob("*") if path.is_file())
+    assert TOKEN not in printed
+    assert TOKEN.encode() not in kept
+
+
+def test_nothing_can_be_uploaded(page, served):
+    upload = page.request.post(f"{served.address}/gradio_api/upload", multipart={"files": "x" * 1000})
+    assert upload.status == 403
 
 
 def test_the_card_is_what_the_hub_reads(root):
     text = (root / "spaces" / "leaderboard" / "README.md").read_text()
     card = yaml.safe_load(text.split("---")[1])
-    assert (card["sdk"], card["app_file"]) == ("gradio", "app.py")
+    assert (card["sdk"], card["app_file"], card["hf_oauth"]) == ("gradio", "app.py", True)
     assert len(card["short_description"]) <= 60
     assert (root / "spaces" / "leaderboard" / card["app_file"]).is_file()
-    assert "truegap[space]" in (root / "spaces" / "leaderboard" / "requirements.txt").read_text()
+    assert "truegap[models,space]" in (root / "spaces" / "leaderboard" / "requirements.txt").read_text()

@@ -120,7 +120,7 @@ def _finish(folders: list[Path], out: Path) -> None:
     runs = [read_run(folder) for folder in folders]
     store = LocalStore(out / "leaderboard")
     for run in runs:
-        store.submit(row_of(run))
+        store.submit(row_of(run), run.scores)
     page, _ = write_report(runs, out / "report")
     typer.echo("\n" + "\n".join(found(run) for run in runs))
     typer.echo(f"\n{conclusion(runs)}")

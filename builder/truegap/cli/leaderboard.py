@@ -1,4 +1,4 @@
-"""`truegap leaderboard`: runs become rows of a table, on this machine."""
+"""`truegap leaderboard`: runs become rows of a table, and models wait to be evaluated."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ from typing import Annotated, Any
 
 import typer
 
+from truegap.cli import leaderboard_queue
+
 _GROUP = """A table of runs.
 
 Examples:
 
   truegap leaderboard submit runs/my-clip
 
+  truegap leaderboard submit --model ORG/my-clip --benchmark ORG/coco-gender@v1.0.0 --protocol retrieval
+
+  truegap leaderboard work --once
+
   truegap leaderboard serve
 """
-_SUBMIT = """Add a run to the leaderboard's store; a folder of runs stands for all runs in it.
+_SUBMIT = """Add runs to the leaderboard's store, or put a model into its queue for a worker to evaluate.
 
-The same model on the same question is one row: submitting it again changes nothing.
+RUNS are folders; one that holds runs stands for all of them. The same model on the same question is one row:
+submitting it again changes nothing.
 
-Example:
+With --model instead, the model is looked at (it exists, its revision, no remote code, safetensors, licence and card,
+size, how much you have asked for) and waits in the queue; `truegap leaderboard queue` shows what becomes of it.
+
+Examples:
 
   truegap leaderboard submit runs/my-clip-coco-gender-1a2b3c4d
+
+  truegap leaderboard submit --model ORG/my-clip --benchmark ORG/coco-gender@v1.0.0 --protocol retrieval --store hf://ORG
 """
 _SHOW = """Print the leaderboard, ranked within each question; rows that nothing clearly separates share a rank.
 
@@ -40,9 +52,14 @@ _SERVE = """Show the leaderboard in a browser, on this machine only unless --hos
 Example:
 
   truegap leaderboard serve --port 7860
+
+  truegap leaderboard serve --work
 """
 
-Store = Annotated[Path | None, typer.Option(help="Its folder; by default $TRUEGAP_STORE, else the user's data folder.")]
+Store = Annotated[
+    str | None,
+    typer.Option(help="A folder, or hf://ORG on the Hub; by default $TRUEGAP_STORE, else the user's data folder."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -50,25 +67,54 @@ def register(app: typer.Typer) -> None:
     verbs = typer.Typer(help=_GROUP, no_args_is_help=True)
     verbs.command("submit", help=_SUBMIT)(submit)
     verbs.command("show", help=_SHOW)(show)
+    leaderboard_queue.register(verbs)
     verbs.command("serve", help=_SERVE)(serve)
     app.add_typer(verbs, name="leaderboard")
 
 
 def submit(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")],
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders that hold some.")] = None,
     store: Store = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what became of each run as JSON.")] = False,
+    model: Annotated[
+        str | None, typer.Option(help="Ask for this model: ORG/NAME[@REVISION] on the Hub, or a folder.")
+    ] = None,
+    benchmark: Annotated[str, typer.Option(help="With --model: a built folder, or ORG/NAME@TAG.")] = "",
+    protocol: Annotated[str, typer.Option(help="With --model: as of `truegap evaluate`.")] = "",
+    profile: Annotated[str, typer.Option(help="With --model: lite or full.")] = "lite",
+    note: Annotated[str, typer.Option(help="With --model: a line for the reader.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print what became of it as JSON.")] = False,
 ) -> None:
     """See `_SUBMIT`."""
+    from truegap.errors import UserError
+
+    if (model is None) == (not runs):
+        raise UserError("submit takes run folders, or --model for one that is to be evaluated: give one of the two")
+    if model is None:
+        if benchmark or protocol or note:
+            raise UserError("--benchmark, --protocol and --note go with --model; a run says for itself what it is of")
+        _submit_runs(runs or [], store, as_json=as_json)
+        return
+    if not benchmark or not protocol:
+        raise UserError("--model needs --benchmark and --protocol: what is to be asked")
+    leaderboard_queue.submit_model(store, model, benchmark, protocol, profile, note, as_json=as_json)
+
+
+def _submit_runs(runs: list[Path], store: str | None, *, as_json: bool) -> None:
     import json
 
-    from truegap.leaderboard import row_of
+    from truegap.leaderboard import open_store, row_of
+    from truegap.leaderboard.details import details_of, keep_details
+    from truegap.leaderboard.store import HUB
     from truegap.results.runs import find_runs, read_run
     from truegap.results.show import plain
 
-    board = _store(store)
-    rows = [row_of(read_run(folder)) for folder in find_runs(runs)]
-    receipts = [board.submit(row) for row in rows]
+    board = open_store(store)
+    found = [read_run(folder) for folder in find_runs(runs)]
+    kind: Any = "community" if board.where.startswith(HUB) else "local"
+    receipts = [board.submit(row_of(run, kind=kind), run.scores) for run in found]
+    for run, receipt in zip(found, receipts, strict=True):
+        if receipt.added:
+            keep_details(board, receipt.row.key, details_of(run))
     if as_json:
         said = [{"key": each.row.key, "path": str(each.path), "added": each.added} for each in receipts]
         typer.echo(json.dumps(said, indent=1))
@@ -81,7 +127,7 @@ def submit(
             typer.echo(f"there already with other numbers, which stay: {name}; to replace it remove {each.path}")
         else:
             typer.echo(f"there already: {name}")
-    typer.echo(f"store: {board.folder}\nnext: truegap leaderboard show; truegap leaderboard serve")
+    typer.echo(f"store: {board.where}\nnext: truegap leaderboard show; truegap leaderboard serve")
 
 
 def show(
@@ -91,16 +137,16 @@ def show(
     """See `_SHOW`."""
     import json
 
-    from truegap.leaderboard import table
+    from truegap.leaderboard import open_store, table
 
-    board = _store(store)
+    board = open_store(store)
     contents = board.read()
     rows = table(contents.rows).to_pylist()
     if as_json:
         typer.echo(json.dumps({"rows": rows, "broken": contents.broken}, indent=1))
         return
     if not rows:
-        typer.echo(f"no rows in {board.folder}; `truegap leaderboard submit RUN` adds one")
+        typer.echo(f"no rows in {board.where}; `truegap leaderboard submit RUN` adds one")
     _print(rows)
     for name, reason in contents.broken.items():
         typer.echo(f"not read: {name}: {reason}", err=True)
@@ -126,9 +172,11 @@ def serve(
     store: Store = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 7860,
+    work: Annotated[bool, typer.Option("--work", help="Evaluate what waits, in a process beside the page.")] = False,
 ) -> None:
     """See `_SERVE`."""
     from truegap.errors import UserError
+    from truegap.leaderboard import LocalStore, open_store, start_worker
     from truegap.resources import house
 
     # Before the import: gradio reads it once.
@@ -136,19 +184,19 @@ def serve(
     if importlib.util.find_spec("gradio") is None:
         raise UserError("the leaderboard's page needs gradio: pip install 'truegap[space]'")
     _check_port(host, port)
-    board = _store(store)
-    contents = board.refresh()
+    board = open_store(store)
+    # A folder may have been changed by hand; on the Hub only who may write can make the table anew.
+    contents = board.refresh() if isinstance(board, LocalStore) else board.read()
     for name, reason in contents.broken.items():
         typer.echo(f"not read: {name}: {reason}", err=True)
     app = _load(house("spaces", "leaderboard", "app.py"))
-    said = f"{len(contents.rows)} rows of {board.folder} at http://{host}:{port} (Ctrl+C ends it)"
-    app.serve(app.build(board.folder), host, port, ready=lambda: typer.echo(said))
-
-
-def _store(folder: Path | None) -> Any:
-    from truegap.leaderboard import LocalStore, default_store
-
-    return LocalStore(folder or default_store())
+    said = f"{len(contents.rows)} rows of {board.where} at http://{host}:{port} (Ctrl+C ends it)"
+    worker = start_worker(board, folders=isinstance(board, LocalStore)) if work else None
+    try:
+        app.serve(app.build(board), host, port, ready=lambda: typer.echo(said))
+    finally:
+        if worker is not None:
+            worker.terminate()
 
 
 def _check_port(host: str, port: int) -> None:

@@ -1,7 +1,35 @@
-"""The leaderboard: runs become rows in a store, and a store becomes one table. Knows nothing of what shows it."""
+"""The leaderboard: runs become rows in a store, requests become runs, and a store becomes one table.
 
+Knows nothing of what shows it.
+"""
+
+from truegap.leaderboard.ask import ask
+from truegap.leaderboard.checks import PROTOCOLS
+from truegap.leaderboard.limits import Limits
+from truegap.leaderboard.local_store import LocalStore
+from truegap.leaderboard.request import Request
 from truegap.leaderboard.row import Row, row_of
-from truegap.leaderboard.store import LocalStore, Receipt, default_store
+from truegap.leaderboard.store import Contents, Queue, Receipt, Store, default_store, open_store
 from truegap.leaderboard.table import COLUMNS, search, table
+from truegap.leaderboard.worker import start_worker, work
 
-__all__ = ["COLUMNS", "LocalStore", "Receipt", "Row", "default_store", "row_of", "search", "table"]
+__all__ = [
+    "COLUMNS",
+    "PROTOCOLS",
+    "Contents",
+    "Limits",
+    "LocalStore",
+    "Queue",
+    "Receipt",
+    "Request",
+    "Row",
+    "Store",
+    "ask",
+    "default_store",
+    "open_store",
+    "row_of",
+    "search",
+    "start_worker",
+    "table",
+    "work",
+]

@@ -7,6 +7,7 @@ below where this row's begins. Rows that nothing clearly separates share a rank.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 
 from truegap.results.compare import size_interval
@@ -24,3 +25,13 @@ def ranks(intervals: Sequence[tuple[float | None, float | None]]) -> list[int | 
     sizes = [size_interval(low, high) for low, high in intervals]
     ends = sorted(high for _, high in sizes if high is not None)
     return [None if low is None else 1 + bisect_left(ends, low) for low, _ in sizes]
+
+
+def shared(places: Sequence[int | None]) -> list[int | None]:
+    """How many rows have each row's rank, itself among them: above 1 is a tie.
+
+    >>> shared([1, 1, 3, None])
+    [2, 2, 1, None]
+    """
+    counts = Counter(places)
+    return [None if place is None else counts[place] for place in places]

@@ -6,17 +6,24 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from pydantic import Field
+
 from truegap.results.compare import question
 from truegap.results.records import BenchmarkRecord, ModelRecord, Record, Summary
 from truegap.results.runs import Run
+
+Kind = Literal["local", "published", "community", "verified"]
+Ends = tuple[float | None, float | None, float | None]
+"""A score, and the lower and upper end of its interval."""
 
 
 class Row(Record):
     """A line of the leaderboard: who was asked what, and the few numbers that came out."""
 
     format_version: Literal[1] = 1
-    kind: Literal["local"] = "local"
-    """Where it comes from: `local`, a run on somebody's own machine."""
+    kind: Kind = "local"
+    """Where it comes from: `local`, a run on the machine of the store; `community`, a run that somebody sent to a
+    shared store; `verified`, a run of the store's own worker; `published`, a figure that a paper prints."""
     submitted: str
     """UTC, ISO 8601."""
     run_id: str
@@ -28,6 +35,10 @@ class Row(Record):
     truegap: str
     """The version that computed the numbers."""
     summary: Summary
+    perturbed: dict[str, Ends] = Field(default_factory=dict)
+    """By perturbed config: the main score there, and the ends of its interval."""
+    request: str | None = None
+    """Key of the request that it answers."""
 
     @property
     def question(self) -> str:
@@ -43,16 +54,24 @@ class Row(Record):
         """Whether both give the same numbers."""
         return self.summary == other.summary
 
+    def outranks(self, other: Row) -> bool:
+        """Whether it takes the other's place: only what the store's own worker found does, and nothing takes its."""
+        return self.kind == "verified" and other.kind != "verified"
 
-def row_of(run: Run, *, submitted: datetime | None = None) -> Row:
+
+def row_of(run: Run, *, submitted: datetime | None = None, kind: Kind = "local", request: str | None = None) -> Row:
     """The row of a finished run.
 
     Args:
         run: The run.
         submitted: When; now by default.
+        kind: Where it comes from.
+        request: Key of the request that it answers.
     """
     record = run.record
     return Row(
+        kind=kind,
+        request=request,
         submitted=(submitted or datetime.now(UTC)).isoformat(timespec="seconds"),
         run_id=record.run_id,
         protocol=record.protocol,
@@ -62,4 +81,9 @@ def row_of(run: Run, *, submitted: datetime | None = None) -> Row:
         benchmark=record.benchmark,
         truegap=record.environment.truegap,
         summary=run.scores.summary,
+        perturbed={
+            each.config: (each.value, each.ci_low, each.ci_high)
+            for each in run.scores.scores
+            if (each.metric, each.scope) == (run.scores.summary.metric, "all") and each.config != "original"
+        },
     )

@@ -1,27 +1,20 @@
-"""Rows on disk: one JSON file each, and the table made of them."""
+"""A store: rows, the requests for more, and the table made of the rows. One face over a folder and the Hub."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from truegap.errors import UserError
-from truegap.files.atomic import written_aside
+from truegap.leaderboard.request import Request
 from truegap.leaderboard.row import Row
-from truegap.leaderboard.table import schema, table
-from truegap.results.runs import read_record, write_record
+from truegap.results.records import ScoresRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RESULTS = "results"
-TABLE = "table.parquet"
-_LOCK = ".lock"
-_LARGEST = 1024 * 1024
+HUB = "hf://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +23,7 @@ class Receipt:
 
     Attributes:
         row: The row that the store holds now.
-        path: Its file.
+        path: Its file; on the Hub, within the repository.
         added: False where the store held it already.
         differs: Whether it was held with other numbers, which stay.
     """
@@ -54,6 +47,100 @@ class Contents:
     broken: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The requests of a store.
+
+    Attributes:
+        requests: Every readable one, oldest first.
+        broken: Why a file is not read, by its name; none of these is ever run.
+    """
+
+    requests: list[Request] = field(default_factory=list)
+    broken: dict[str, str] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    """Where rows and requests are kept; any number of processes may use one at a time, and none loses a write."""
+
+    @property
+    def where(self) -> str:
+        """What `open_store` takes to open it again."""
+
+    def submit(self, row: Row, scores: ScoresRecord | None = None) -> Receipt:
+        """Adds a row: the same model on the same question is one row, and the first stays.
+
+        Only a `verified` row takes the place of another, if that is not verified itself.
+
+        Args:
+            row: The row.
+            scores: All that the run says, for the model's page.
+
+        Raises:
+            UserError: The store cannot be written, or the row's file is there and broken.
+        """
+
+    def read(self) -> Contents:
+        """Every row, and every file that is not one: a broken file hides no other."""
+
+    def scores(self, key: str) -> ScoresRecord | None:
+        """All that the run of a row says; None where that was not submitted with it, or cannot be read."""
+
+    def details(self, key: str) -> str:
+        """What the page of a row shows beyond that, as `put_details` kept it; empty where there is nothing."""
+
+    def put_details(self, key: str, text: str) -> None:
+        """Keeps that, in place of an earlier one.
+
+        Raises:
+            UserError: The store cannot be written.
+        """
+
+    def table(self) -> pa.Table:
+        """The prepared table, as `truegap.leaderboard.table` describes it; empty where nothing was submitted.
+
+        Raises:
+            UserError: The file is broken.
+        """
+
+    def refresh(self) -> Contents:
+        """Makes the table anew from the rows, for changes that were made by hand.
+
+        Raises:
+            UserError: The store cannot be written.
+        """
+
+    def queue(self) -> Queue:
+        """Every request, and every file that is not one."""
+
+    def requests(self) -> list[Request]:
+        """Every readable request, oldest first."""
+
+    def put_request(self, request: Request, expected: Request | None) -> bool:
+        """Writes a request if the store still holds what the caller last saw: compare and swap.
+
+        Args:
+            request: What to write.
+            expected: What is there; None for nothing.
+
+        Returns:
+            Whether it was written; False where somebody else was faster.
+
+        Raises:
+            UserError: The store cannot be written.
+        """
+
+    def log(self, key: str) -> str:
+        """What the last attempt at a request printed; empty where there is nothing."""
+
+    def put_log(self, key: str, text: str) -> None:
+        """Keeps that, in place of an earlier one.
+
+        Raises:
+            UserError: The store cannot be written.
+        """
+
+
 def default_store() -> Path:
     """`$TRUEGAP_STORE`, else `truegap/leaderboard` in the user's data folder (`$XDG_DATA_HOME`)."""
     if chosen := os.environ.get("TRUEGAP_STORE"):
@@ -62,104 +149,20 @@ def default_store() -> Path:
     return Path(data).expanduser() / "truegap" / "leaderboard"
 
 
-class LocalStore:
-    """A store in a folder: `results/<key>.json`, one file per row, and `table.parquet`, made anew after each change.
+def open_store(where: str | Path | None = None) -> Store:
+    """A store by its address; nothing is read or made yet.
 
-    Any number of processes may submit at the same time: a lock lets one write after the other.
+    Args:
+        where: A folder, or `hf://ORG` for the dataset repositories `ORG/requests` and `ORG/results` on the Hub. None
+            for `$TRUEGAP_STORE`, else a folder in the user's data folder.
+
+    Raises:
+        UserError: `hf://` is followed by no name of a user or organisation.
     """
+    from truegap.leaderboard.hub_store import HubStore
+    from truegap.leaderboard.local_store import LocalStore
 
-    def __init__(self, folder: Path) -> None:
-        """Names the folder; it is made when a row is first submitted."""
-        self.folder = folder
-        self.results = folder / RESULTS
-        self.path = folder / TABLE
-
-    def submit(self, row: Row) -> Receipt:
-        """Adds a row. The same model on the same question is one row, however often it is submitted: the first stays.
-
-        Raises:
-            UserError: The folder cannot be written, or the row's file is there and broken.
-        """
-        path = self.results / f"{row.key}.json"
-        with self._locked():
-            if path.exists():
-                held = read_record(path, Row)
-                receipt = Receipt(held, path, added=False, differs=not row.says_the_same(held))
-            else:
-                write_record(path, row)
-                receipt = Receipt(row, path, added=True)
-            # Also for a row that is there already: a writer killed between the two left a table without it.
-            self._prepare()
-        return receipt
-
-    def refresh(self) -> Contents:
-        """Makes the table anew from the rows' files, for changes that were made by hand.
-
-        Raises:
-            UserError: The folder cannot be written.
-        """
-        with self._locked():
-            return self._prepare()
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        from filelock import FileLock
-
-        try:
-            self.results.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.folder / _LOCK):
-                yield
-        except OSError as error:
-            reason = f"the store {self.folder} cannot be written: {error.strerror}; choose another --store"
-            raise UserError(reason) from None
-
-    def read(self) -> Contents:
-        """Every row, and every file that is not one: a broken file hides no other."""
-        contents = Contents()
-        for path in sorted(self.results.glob("*.json")):
-            reason = self._read(path, contents)
-            if reason:
-                contents.broken[path.name] = reason
-        return contents
-
-    def _read(self, path: Path, contents: Contents) -> str:
-        """Adds one file's row; else the reason why not."""
-        if not path.is_file() or path.is_symlink():
-            return "not a plain file"
-        if path.stat().st_size > _LARGEST:
-            return f"larger than {_LARGEST} bytes"
-        try:
-            row = read_record(path, Row)
-        except UserError as error:
-            return str(error)
-        if path.stem != row.key:
-            return "its name is not the key of the row in it"
-        contents.rows.append(row)
-        return ""
-
-    def table(self) -> pa.Table:
-        """The prepared table, as `truegap.leaderboard.table` describes it; empty where nothing was submitted.
-
-        Raises:
-            UserError: The file is broken.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        if not self.path.is_file():
-            return schema().empty_table()
-        try:
-            found = pq.read_table(self.path)
-        except (OSError, pa.ArrowException) as error:
-            raise UserError(f"{self.path} cannot be read ({error}): remove it and submit again") from None
-        if found.schema.names != schema().names:
-            raise UserError(f"{self.path} is of another version: remove it and submit again")
-        return found
-
-    def _prepare(self) -> Contents:
-        import pyarrow.parquet as pq
-
-        contents = self.read()
-        with written_aside(self.path) as aside:
-            pq.write_table(table(contents.rows), aside)
-        return contents
+    chosen = str(where) if where is not None else os.environ.get("TRUEGAP_STORE") or str(default_store())
+    if not chosen.startswith(HUB):
+        return LocalStore(Path(chosen).expanduser())
+    return HubStore(chosen.removeprefix(HUB).rstrip("/"))

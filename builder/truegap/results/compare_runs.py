@@ -97,19 +97,7 @@ def compare_runs(
     _same_question(first, second, config)
     tables = [Columns(read_answers(run.folder, config=config), run.answers) for run in (first, second)]
     try:
-        if first.record.protocol == "retrieval":
-            measured, images = _retrieval(first, tables, n_resamples, seed)
-        elif first.record.protocol == "vqa":
-            measured, images = _vqa(tables, n_resamples, seed)
-        elif first.record.protocol == "resolution":
-            measured, images = _resolution(first, tables, n_resamples, seed)
-        elif first.record.protocol == "counterfactual":
-            measured, images = _counterfactual(first, tables, n_resamples, seed)
-        else:
-            raise UserError(
-                f"{first.folder}: runs of {first.record.protocol} cannot be compared; "
-                "give retrieval, vqa, resolution or counterfactual"
-            )
+        measured, images = _measured(first, tables, n_resamples, seed)
         (one, ones), (other, others) = measured
         found = paired_difference(one, other, ones, others, confidence=confidence)
         sizes = paired_difference(abs(one), abs(other), np.abs(ones), np.abs(others), confidence=confidence)
@@ -134,6 +122,47 @@ def compare_runs(
         less=nearer if found.clear and sizes.clear else None,
         images=images,
         options={"n_resamples": n_resamples, "confidence": confidence, "seed": seed},
+    )
+
+
+def resampled_score(run: Run, *, n_resamples: int = 1000, seed: int = 0) -> tuple[float, Floats]:
+    """The main score of one run on the original images, and on every resample of them.
+
+    Two runs that answered the same about the same images give resamples of the same images, place by place:
+    `paired_difference` then says of them what `compare_runs` says of their answers.
+
+    Args:
+        run: A run with its answers.
+        n_resamples: Bootstrap resamples of images within gender.
+        seed: Of the resamples.
+
+    Returns:
+        The score, and (resamples,) the same on each.
+
+    Raises:
+        UserError: The run's protocol has none, its answers cannot be read, or a gender has a single image.
+    """
+    table = Columns(read_answers(run.folder, config=ORIGINAL), run.answers)
+    try:
+        measured, _ = _measured(run, [table], n_resamples, seed)
+    except ScoreError as error:
+        raise UserError(f"{run.folder}: {error}") from None
+    return measured[0]
+
+
+def _measured(run: Run, tables: list[Columns], n_resamples: int, seed: int) -> tuple[list[tuple[float, Floats]], int]:
+    """Per table, the main score and the same on every resample; and how many images all of them answered."""
+    if run.record.protocol == "retrieval":
+        return _retrieval(run, tables, n_resamples, seed)
+    if run.record.protocol == "vqa":
+        return _vqa(tables, n_resamples, seed)
+    if run.record.protocol == "resolution":
+        return _resolution(run, tables, n_resamples, seed)
+    if run.record.protocol == "counterfactual":
+        return _counterfactual(run, tables, n_resamples, seed)
+    raise UserError(
+        f"{run.folder}: runs of {run.record.protocol} cannot be compared; "
+        "give retrieval, vqa, resolution or counterfactual"
     )
 
 
@@ -163,8 +192,8 @@ def _retrieval(run: Run, tables: list[Columns], n_resamples: int, seed: int) -> 
     """Mean over queries and draws, and the same on every resample, with the conventions of the runs."""
     metric, options = run.scores.summary.metric, run.record.options
     found: list[Similarities] = [next(iter(similarities(table).values())) for table in tables]
-    if (found[0].images, sorted(found[0].queries)) != (found[1].images, sorted(found[1].queries)):
-        raise UserError(f"{tables[0].path} and {tables[1].path} hold other images or prompts; evaluate both again")
+    if (found[0].images, sorted(found[0].queries)) != (found[-1].images, sorted(found[-1].queries)):
+        raise UserError(f"{tables[0].path} and {tables[-1].path} hold other images or prompts; evaluate both again")
     measured = []
     for each in found:
         draws = balanced_draws(each.genders, draws=options["draws"], seed=options["seed"], ids=each.images)
@@ -191,8 +220,8 @@ def _vqa(tables: list[Columns], n_resamples: int, seed: int) -> tuple[list[tuple
     """YGap, and the same on every resample."""
     found: list[Answers] = [next(iter(vqa_answers(table).values())) for table in tables]
     asked = [set(zip(each.images or [], each.questions or [], strict=False)) for each in found]
-    if not asked[0] or asked[0] != asked[1]:
-        raise UserError(f"{tables[0].path} and {tables[1].path} hold other images or questions; evaluate both again")
+    if not asked[0] or asked[0] != asked[-1]:
+        raise UserError(f"{tables[0].path} and {tables[-1].path} hold other images or questions; evaluate both again")
     measured = []
     for each in found:
         rows, genders, questions = each.scores, each.genders, each.questions
@@ -208,8 +237,8 @@ def _resolution(run: Run, tables: list[Columns], n_resamples: int, seed: int) ->
     """RA_m - RA_f where the pronoun refers to the occupation, and the same on every resample."""
     known: dict[str, Any] = {name: run.record.options[name] for name in ("candidates", "ties")}
     found = [next(rows for (_, who), rows in by_config(table).items() if who == MAIN_TEMPLATE) for table in tables]
-    if found[0].images != found[1].images:
-        raise UserError(f"{tables[0].path} and {tables[1].path} hold other images; evaluate both again")
+    if found[0].images != found[-1].images:
+        raise UserError(f"{tables[0].path} and {tables[-1].path} hold other images; evaluate both again")
     measured = []
     for each in found:
         gap = resolution_bias(each.scores, each.genders, n_resamples=0, **known).overall.gap
@@ -230,9 +259,9 @@ def _counterfactual(
     known: dict[str, Any] = {name: run.record.options[name] for name in ("ipss", "difference", "delta_acc")}
     found = [next(iter(of_table(table).values())).items[context] for table in tables]
     # In the same order too: resamples are drawn by place.
-    one, other = (list(zip(each.images or [], each.pairs, each.orders, strict=False)) for each in found)
-    if one != other:
-        raise UserError(f"{tables[0].path} and {tables[1].path} hold other questions; evaluate both again")
+    asked = [list(zip(each.images or [], each.pairs, each.orders, strict=False)) for each in found]
+    if asked[0] != asked[-1]:
+        raise UserError(f"{tables[0].path} and {tables[-1].path} hold other questions; evaluate both again")
     measured = []
     for each in found:
         columns: dict[str, Any] = {

@@ -1,0 +1,186 @@
+"""`truegap leaderboard submit --model | queue | work`: models that wait, and the worker that evaluates them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from truegap.leaderboard import Request
+
+_QUEUE = """Show what waits, runs, is finished or failed, with the reason; KEY shows one request and its log.
+
+Examples:
+
+  truegap leaderboard queue
+
+  truegap leaderboard queue --json
+
+  truegap leaderboard queue 1a2b3c4d5e6f
+"""
+_WORK = """Evaluate what waits in the queue, until it is interrupted; what runs then goes back to the queue.
+
+Every evaluation is a process of its own, without a token, that reads little else than the model and the benchmark. Any
+number of workers may work on one queue. Run it beside a page, on another machine with --store hf://ORG, or as one job
+per request with --once --key.
+
+Examples:
+
+  truegap leaderboard work
+
+  truegap leaderboard work --once --key 1a2b3c4d5e6f --store hf://ORG --device cuda
+"""
+
+Store = Annotated[
+    str | None,
+    typer.Option(help="A folder, or hf://ORG on the Hub; by default $TRUEGAP_STORE, else the user's data folder."),
+]
+
+
+def register(verbs: typer.Typer) -> None:
+    """Adds the verbs of the queue."""
+    verbs.command("queue", help=_QUEUE)(queue)
+    verbs.command("work", help=_WORK)(work)
+
+
+def submit_model(
+    store: str | None, model: str, benchmark: str, protocol: str, profile: str, note: str, *, as_json: bool
+) -> None:
+    """Asks for an evaluation, as whoever runs this."""
+    from truegap.errors import UserError
+    from truegap.leaderboard import Limits, ask, open_store
+
+    board = open_store(store)
+    # Who may write to the store is bounded by nothing else: the folder is theirs, or the Hub lets them.
+    local = _is_folder(board.where)
+    if not local and Path(benchmark).expanduser().is_dir():
+        raise UserError(f"{benchmark} is a folder, which no other machine has: `truegap publish` it, or name it there")
+    limits = Limits(benchmarks=(benchmark,), folders=local, again=0.0, requests_per_day=10_000, waiting=10_000)
+    request = ask(
+        board,
+        model=model,
+        benchmark=benchmark,
+        protocol=protocol,
+        profile=profile,
+        note=note,
+        user=_user(local=local),
+        limits=limits,
+    )
+    if as_json:
+        typer.echo(request.model_dump_json(indent=1))
+        return
+    typer.echo(f"waits: {_line(request)}\nstore: {board.where}")
+    typer.echo(f"next: truegap leaderboard queue {request.key[:12]}; truegap leaderboard work evaluates it")
+
+
+def queue(
+    key: Annotated[str, typer.Argument(help="The key of one request, or how it begins.")] = "",
+    store: Store = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the requests as JSON.")] = False,
+) -> None:
+    """See `_QUEUE`."""
+    from truegap.errors import UserError
+    from truegap.leaderboard import open_store
+    from truegap.results.show import plain
+
+    board = open_store(store)
+    found = board.queue()
+    requests = [each for each in found.requests if each.key.startswith(key)]
+    if as_json:
+        told: dict[str, Any] = {"requests": [each.model_dump() for each in requests], "broken": found.broken}
+        typer.echo(json.dumps(told, indent=1))
+        return
+    if key and len(requests) != 1:
+        raise UserError(
+            f"{plain(key)} is the beginning of {len(requests) or 'no'} keys: see `truegap leaderboard queue`"
+        )
+    if not requests:
+        typer.echo(f"nothing in {board.where}; `truegap leaderboard submit --model` asks for an evaluation")
+    for each in requests:
+        typer.echo(_line(each))
+    if key:
+        typer.echo(board.log(requests[0].key) or "no log yet")
+    for name, reason in found.broken.items():
+        typer.echo(f"not read: {plain(name)}: {plain(reason)}", err=True)
+
+
+def work(
+    store: Store = None,
+    once: Annotated[bool, typer.Option("--once", help="One request, then end.")] = False,
+    key: Annotated[str | None, typer.Option(help="Only this request.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    engine: Annotated[str, typer.Option(help="local, or ray: the evaluation runs on a cluster.")] = "local",
+    parameters: Annotated[float, typer.Option(help="The largest model, in billions of parameters.", min=0)] = 2.0,
+    hours: Annotated[float, typer.Option(help="For one evaluation.", min=0)] = 6.0,
+    folders: Annotated[
+        bool | None, typer.Option(help="Whether models may be folders of this machine; not with hf://ORG.")
+    ] = None,
+    parent: Annotated[int | None, typer.Option(hidden=True, help="End with this process.")] = None,
+) -> None:
+    """See `_WORK`."""
+    import signal
+    import threading
+
+    from truegap.engine import check_engine
+    from truegap.leaderboard import Limits, open_store
+    from truegap.leaderboard import work as evaluate_requests
+    from truegap.leaderboard.confined import hide_memory
+    from truegap.leaderboard.worker import stop_with_parent
+
+    check_engine(engine)
+    board, stop = open_store(store), threading.Event()
+    local = _is_folder(board.where)
+    limits = Limits(
+        folders=local if folders is None else folders and local,
+        parameters=round(parameters * 1e9),
+        weight_bytes=round(parameters * 4e9),
+        seconds=hours * 3600,
+    )
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: stop.set())
+    if parent is not None:
+        stop_with_parent(parent, stop)
+    hide_memory()
+    typer.echo(f"working on {board.where}", err=True)
+    done = evaluate_requests(
+        board,
+        once=once,
+        key=key,
+        limits=limits,
+        stop=stop,
+        progress=lambda line: typer.echo(line, err=True),
+        device=device,
+        engine=check_engine(engine),
+    )
+    if once and not done:
+        typer.echo("nothing to do", err=True)
+
+
+def _line(request: Request) -> str:
+    from truegap.results.show import plain
+
+    asked = f"{request.model}@{request.revision.removeprefix('sha256:')[:12]} on {request.benchmark} {request.version}"
+    said = f"{asked}, {request.protocol} {request.profile}, {request.user}"
+    said += f": {request.reason}" if request.reason else ""
+    return f"{request.state:<9} {request.key[:12]}  {plain(said, 1000)}"
+
+
+def _is_folder(where: str) -> bool:
+    from truegap.leaderboard.store import HUB
+
+    return not where.startswith(HUB)
+
+
+def _user(*, local: bool) -> str:
+    """Who asks: the machine's user, or on the Hub whoever the token belongs to."""
+    import getpass
+
+    if local:
+        return re.sub(r"[^\w.-]", "-", getpass.getuser(), flags=re.ASCII).lstrip("_.-") or "user"
+    from truegap.hub.commit import whose_token
+
+    return whose_token()

@@ -1,0 +1,191 @@
+"""Everything about one row: its perturbations, its questions, what it retrieved, and where else the model stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from truegap.leaderboard.details import Details
+from truegap.leaderboard.retrieved import Retrieved
+from truegap.leaderboard.site.sheet import Cell, Column, Sheet, heat
+from truegap.leaderboard.site.shelf import Row, Rows, short
+from truegap.leaderboard.site.view import View
+from truegap.report.charts import Change, change_chart
+from truegap.report.findings import bias_sentence, clears, findings, main_changes, main_contrasts, noise_floor
+from truegap.report.labels import metric_label, metric_meaning
+from truegap.results.records import ChangeRecord, ScoresRecord, Summary
+from truegap.results.show import interval, number, percent, plain, signed
+from truegap.schema import CONFIGS, CONTROL_OF, Feature, Strength
+
+_QUESTIONS = 200
+"""Questions of one page, those with the largest gaps."""
+_NO_QUESTION = ("all", "single", "two", "same", "different")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """What the page of one row shows.
+
+    Attributes:
+        row: The row.
+        metric: Its main score's name.
+        meaning: What that says, in one line.
+        sentence: The bias and what it would be by chance.
+        findings: A sentence per feature.
+        chart: Every delta with its interval over its noise floor.
+        configs: One row per perturbation.
+        questions: One row per question; None where they were not kept.
+        retrieved: What some prompts found, original beside perturbed.
+        no_pictures: Why there is nothing of that.
+        elsewhere: Other rows of the same model.
+        rivals: Other rows of the same board, to compare with.
+    """
+
+    row: Row
+    metric: str
+    meaning: str
+    sentence: str
+    findings: list[str]
+    chart: Markup
+    configs: Sheet
+    questions: Sheet | None
+    retrieved: list[tuple[Retrieved, ...]] = field(default_factory=list)
+    no_pictures: str = ""
+    elsewhere: list[Row] = field(default_factory=list)
+    rivals: list[Row] = field(default_factory=list)
+
+
+def model_page(row: Row, rows: Rows, scores: ScoresRecord | None, details: Details | None) -> ModelPage:
+    """Puts together the page of a row.
+
+    Args:
+        row: The row.
+        rows: All rows.
+        scores: All that its run says; None where only the row is known.
+        details: Of the run, where they were kept.
+    """
+    view = View(tab="model", model=short(row["key"]))
+    shown: dict[str, list[Retrieved]] = {}
+    for each in details.retrieved if details else []:
+        shown.setdefault(each.prompt, []).append(each)
+    reason = details.no_pictures if details else "the row came without its answers"
+    return ModelPage(
+        row=row,
+        metric=metric_label(row["metric"]),
+        meaning=metric_meaning(row["metric"]),
+        sentence=bias_sentence(Summary(**{name: row[name] for name in _SUMMARY})),
+        findings=[each.text for each in findings(scores)] if scores else [],
+        chart=_chart(scores) if scores else Markup(),
+        configs=_configs(row, scores, view),
+        questions=_questions(scores, view) if scores else None,
+        retrieved=[tuple(each) for each in shown.values()],
+        no_pictures=reason,
+        elsewhere=[each for each in rows.every if _same_model(each, row)],
+        rivals=[each for each in rows.every if each["board"] == row["board"] and each is not row],
+    )
+
+
+_SUMMARY = ("metric", "bias", "bias_low", "bias_high", "null")
+
+
+def _same_model(one: Row, other: Row) -> bool:
+    """By weights where they are known, else by name."""
+    if one is other:
+        return False
+    known = one["content"] and other["content"]
+    return bool(one["content"] == other["content"]) if known else bool(one["model"] == other["model"])
+
+
+def _chart(scores: ScoresRecord) -> Markup:
+    changes, contrasts = main_changes(scores), main_contrasts(scores)
+    lines = []
+    for feature in Feature:
+        control = changes.get(CONTROL_OF[feature])
+        for strength in Strength:
+            change = changes.get(f"{feature}-{strength}")
+            if change is not None and change.delta is not None:
+                label, clear = f"{feature}, {strength}", clears(change.config, contrasts)
+                floor = noise_floor(control) if control else None
+                lines.append(Change(label, change.delta, change.delta_low, change.delta_high, floor, clear=clear))
+    return change_chart(lines, "Change of the bias under each perturbation, with intervals and noise floor")
+
+
+def _configs(row: Row, scores: ScoresRecord | None, view: View) -> Sheet:
+    """Bias, delta and rank on every perturbed config."""
+    changes = main_changes(scores) if scores else {}
+    ends = {
+        each.config: (each.ci_low, each.ci_high)
+        for each in (scores.scores if scores else [])
+        if (each.metric, each.scope) == (row["metric"], "all")
+    }
+    hottest = max((each.delta or 0.0 for each in changes.values()), default=0.0)
+    lines = []
+    for config in CONFIGS:
+        bias, rank = (
+            (row["bias"], row["rank"]) if config == "original" else (row[f"bias_{config}"], row[f"rank_{config}"])
+        )
+        if bias is None and config not in changes:
+            continue
+        low, high = ends.get(config, (None, None))
+        if config == "original":
+            low, high = row["bias_low"], row["bias_high"]
+        change = changes.get(config)
+        lines.append(
+            [
+                Cell(config, (config,)),
+                Cell(f"{number(bias)} {interval(low, high)}".rstrip(), (bias, low, high)),
+                _delta(change, hottest),
+                Cell("-" if rank is None else str(rank), (rank,), title="" if rank else "no interval, so no rank"),
+            ]
+        )
+    columns = [
+        Column("Images", "which config of the benchmark", ("config",), number=False),
+        Column("Bias", "main score there, with its 95 % interval", ("bias", "bias_low", "bias_high")),
+        Column("Δ %", "how far the bias moves, with its 95 % interval", ("delta", "delta_low", "delta_high")),
+        Column("Rank there", "among the rows of the board, on these images", ("rank",)),
+    ]
+    csv = view.query(csv="configs")
+    return Sheet("configs", "Bias, sensitivity and rank on every set of images", columns, [("", lines)], csv=csv)
+
+
+def _delta(change: ChangeRecord | None, hottest: float) -> Cell:
+    if change is None or change.delta is None:
+        return Cell("-", (None, None, None), title=plain(change.reason) if change and change.reason else "")
+    ends = (change.delta_low, change.delta_high)
+    text = f"{percent(change.delta)} {interval(*ends, percent)}".rstrip()
+    return Cell(text, (change.delta, *ends), heat=heat(change.delta, hottest))
+
+
+def _questions(scores: ScoresRecord, view: View) -> Sheet | None:
+    """The main score question by question, topic by topic or pair by pair, the largest first."""
+    metric = scores.summary.metric
+    found = [
+        each
+        for each in scores.scores
+        if each.metric == metric and each.config == "original" and each.scope not in _NO_QUESTION
+    ]
+    found = [each for each in found if each.value is not None]
+    if not found:
+        return None
+    found.sort(key=lambda each: (-abs(each.value or 0.0), each.scope))
+    lines = []
+    for each in found[:_QUESTIONS]:
+        what, _, name = each.scope.rpartition(":")
+        p = each.p_adjusted if each.p_adjusted is not None else each.p_value
+        ends = (each.ci_low, each.ci_high)
+        lines.append(
+            [
+                Cell(plain(name, 120), (plain(name),)),
+                Cell(plain(what, 40) or "set", (plain(what),)),
+                Cell(f"{signed(each.value)} {interval(*ends, signed)}".rstrip(), (each.value, *ends)),
+                Cell("-" if p is None else f"{p:.3f}", (p,)),
+            ]
+        )
+    columns = [
+        Column("Question", "which question, topic, pair or set of prompts", ("question",), number=False),
+        Column("Of", "what it is", ("of",), number=False),
+        Column("Gap", "main score of it alone, with its 95 % interval", ("gap", "gap_low", "gap_high")),
+        Column("p", "of no gap; by Holm's method over what is tested together, where there are several", ("p",)),
+    ]
+    return Sheet("questions", "Gap of each question", columns, [("", lines)], csv=view.query(csv="questions"))
