@@ -1,7 +1,8 @@
-"""Where the files of the house are: in a checkout, or carried inside the installed package."""
+"""Where files are: those of the house, in a checkout or carried inside the installed package, and what is kept."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from truegap.errors import UserError
@@ -23,3 +24,11 @@ def house(*parts: str) -> Path:
     if not path.is_relative_to(top) or not path.exists():
         raise UserError(f"there is no {'/'.join(parts)} in {top}")
     return path
+
+
+def cache_folder() -> Path:
+    """`$TRUEGAP_CACHE`, else `truegap` in `$XDG_CACHE_HOME`, else `~/.cache/truegap`."""
+    own = os.environ.get("TRUEGAP_CACHE")
+    if own:
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "truegap"

@@ -19,7 +19,7 @@ from PIL import Image
 
 from truegap.errors import UserError
 from truegap.models import EmbeddingCache, load_model
-from truegap.models.cache import cache_folder
+from truegap.resources import cache_folder
 
 COLOURS = """
 import time

@@ -23,7 +23,7 @@ def archive(name: str, source: Path) -> Files:
     """
     from truegap.hub.archives import bring
     from truegap.hub.snapshots import is_repository, split_revision
-    from truegap.models.cache import cache_folder
+    from truegap.resources import cache_folder
     from truegap.sources import load_benchmark
 
     spec = str(source)

@@ -215,7 +215,7 @@ def found_regions(
 
     from truegap.build.regions import with_regions
     from truegap.engine import run_tasks
-    from truegap.models.cache import cache_folder
+    from truegap.resources import cache_folder
 
     if finders.is_plain:
         return selection

@@ -86,7 +86,7 @@ def prepared(
     Raises:
         UserError: None of the images is there, a config is not in the recipe, or masks cannot be drawn again.
     """
-    from truegap.models.cache import cache_folder
+    from truegap.resources import cache_folder
 
     rows = recipe.rows(next(iter(configs or recipe.terms.configs)))
     run = partial(spread, workers=workers)
@@ -178,7 +178,7 @@ def load(
     """
     from datasets import load_dataset
 
-    from truegap.models.cache import cache_folder
+    from truegap.resources import cache_folder
 
     opened = open_recipe(recipe, [config])
     splits = {row.split for row in opened.rows(config).values()}
@@ -200,7 +200,7 @@ def load(
 def _archive(benchmark: str, source: str) -> Path:
     """The folder of an archive; from the Hub it is brought and unpacked first."""
     from truegap.hub.archives import bring
-    from truegap.models.cache import cache_folder
+    from truegap.resources import cache_folder
     from truegap.sources import load_benchmark
 
     folder = Path(source).expanduser()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,17 +10,10 @@ from types import TracebackType
 from typing import ClassVar, Self
 
 from truegap.errors import UserError
+from truegap.resources import cache_folder
 
 TIMEOUT = 120.0  # seconds to wait for another process's commit
 SCHEMA = 1
-
-
-def cache_folder() -> Path:
-    """`$TRUEGAP_CACHE`, else `truegap` in `$XDG_CACHE_HOME`, else `~/.cache/truegap`."""
-    own = os.environ.get("TRUEGAP_CACHE")
-    if own:
-        return Path(own).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "truegap"
 
 
 class SqliteFile:

@@ -16,10 +16,10 @@ from truegap.build.images import UnusableImageError, decode
 from truegap.errors import UserError
 from truegap.models._images import as_image
 from truegap.models._pipeline import ahead, batches
-from truegap.models._sqlite import SqliteFile, cache_folder, digest_of
+from truegap.models._sqlite import SqliteFile, digest_of
 from truegap.models.base import DualEncoder, FloatArray
 
-__all__ = ["Embedded", "EmbeddingCache", "Source", "cache_folder", "features_of", "image_of"]
+__all__ = ["Embedded", "EmbeddingCache", "Source", "features_of", "image_of"]
 
 Source = bytes | Callable[[], bytes | Image.Image]
 """Encoded bytes, or a function that gives them (or the image) when they are needed, called in a thread."""
