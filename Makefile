@@ -20,7 +20,7 @@ demo: $(READY)
 
 test: $(READY)
 	@sh tests/setup_browser.sh
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -24,6 +24,9 @@ os.environ["HF_EVALUATE_OFFLINE"] = "1"
 os.environ["HF_UPDATE_DOWNLOAD_COUNTS"] = "0"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers are the parallelism; the threads of each would wait for the other's cores.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 for token in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
     os.environ.pop(token, None)
 

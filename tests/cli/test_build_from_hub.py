@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
-import sys
 import tarfile
 
 import pytest
 
 from examples import encoded
-from loopback_hub import LoopbackHub
 
-TRUEGAP = [sys.executable, "-c", "from truegap.cli import main; main()"]
 BASE, CHANGED, BLEACHED = "xl_generate_base", "xl_generate_cf_via_instructpix2pix", "xl_generate_bleach"
 PAIRS = "job_male,job_female\nLawyer,Legal secretary\n"
 
@@ -68,22 +64,20 @@ def dataset(images: int) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def hub():
-    hub = LoopbackHub()
-    yield hub
-    hub.close()
+def hub(loopback_hub, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRUEGAP_CACHE", str(tmp_path / "cache"))
+    return loopback_hub
 
 
 @pytest.fixture
-def build(hub, tmp_path):
+def build(hub, truegap_here, tmp_path):
     """Runs `truegap build genderbias-vl` against the Hub of this test."""
-    environment = {**os.environ, **hub.environment(tmp_path / "hub-cache"), "TRUEGAP_CACHE": str(tmp_path / "cache")}
     (tmp_path / "pairs.csv").write_text(PAIRS)
 
     def run(source: str, out: str, *options: str) -> subprocess.CompletedProcess:
-        command = ["build", "genderbias-vl", "--source", source, "--out", str(tmp_path / out), "--workers", "1"]
+        command = ["build", "genderbias-vl", "--source", source, "--out", tmp_path / out, "--workers", 1]
         command += ["--configs", "original", "-o", f"pairs_file={tmp_path / 'pairs.csv'}", *options]
-        return subprocess.run([*TRUEGAP, *command], env=environment, capture_output=True, text=True, check=False)
+        return truegap_here(*command)
 
     return run
 
@@ -141,7 +135,6 @@ def test_a_dataset_without_the_table_of_pairs_says_where_it_is(hub, build, tmp_p
     assert done.stderr.endswith(f"truegap: genderbias-vl: pairs_file {tmp_path / 'pairs.csv'} is absent\n")
 
 
-def test_a_repository_is_no_source_of_what_is_not_on_the_hub(tmp_path):
-    command = ["build", "facet", "--source", "org/facet", "--out", str(tmp_path / "b")]
-    done = subprocess.run([*TRUEGAP, *command], capture_output=True, text=True, check=False)
+def test_a_repository_is_no_source_of_what_is_not_on_the_hub(truegap_here, tmp_path):
+    done = truegap_here("build", "facet", "--source", "org/facet", "--out", tmp_path / "b")
     assert "facet: org/facet is not a folder" in done.stderr

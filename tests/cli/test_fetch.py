@@ -21,10 +21,6 @@ TRUEGAP = [sys.executable, "-c", "from truegap.cli import main; main()"]
 TABLE = "OO_Visogender_10052025.tsv"
 
 
-def truegap(*arguments: object) -> subprocess.CompletedProcess:
-    return subprocess.run([*TRUEGAP, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
-
-
 @pytest.fixture
 def host():
     host = ImageHost()
@@ -55,7 +51,7 @@ QUICK = ("--private-host", "127.0.0.1", "--attempts", 1)
 
 
 @pytest.mark.slow
-def test_from_addresses_to_a_dataset(tables, host, tmp_path, monkeypatch):
+def test_from_addresses_to_a_dataset(truegap_here, tables, host, tmp_path, monkeypatch):
     from datasets import load_dataset
 
     # given four photographs, a dead link, a page instead of a photograph, and a host in trouble
@@ -63,7 +59,7 @@ def test_from_addresses_to_a_dataset(tables, host, tmp_path, monkeypatch):
         tables("/image/0", "/image/1", "/image/2", "/image/3", "/gone", "/html", "/broken-once"),
         tmp_path / "v",
     )
-    first = truegap("fetch", "visogender", "--source", folder, "--out", out, *QUICK)
+    first = truegap_here("fetch", "visogender", "--source", folder, "--out", out, *QUICK)
     # then what is there is there, and every other address has its reason
     assert first.returncode == 1
     assert "4 images fetched, 0 were there already, 3 missing" in first.stdout
@@ -74,7 +70,7 @@ def test_from_addresses_to_a_dataset(tables, host, tmp_path, monkeypatch):
     assert not (folder / "images").exists()
     # when it is run again, it fetches what failed for now and nothing else
     calls = dict(host.calls)
-    again = truegap("fetch", "visogender", "--source", folder, "--out", out, *QUICK, "--json")
+    again = truegap_here("fetch", "visogender", "--source", folder, "--out", out, *QUICK, "--json")
     assert again.returncode == 0
     told = json.loads(again.stdout)
     assert (told["fetched"], told["kept"], told["missing"]) == (1, 4, 2)
@@ -92,7 +88,7 @@ def test_from_addresses_to_a_dataset(tables, host, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     named = first.stdout.splitlines()[-1].removeprefix("next: truegap ").split()
     assert named[:4] == ["build", "visogender", "--source", str(out)]
-    built = truegap(*named, "--workers", 1)
+    built = truegap_here(*named, "--workers", 1)
     assert built.returncode == 0, built.stderr
     assert "left out: 1 (not downloaded, status 404)" in built.stdout
     assert "left out: 1 (not downloaded, a web page, no image)" in built.stdout
@@ -102,17 +98,17 @@ def test_from_addresses_to_a_dataset(tables, host, tmp_path, monkeypatch):
     assert rows[0]["image"].size == (60, 40)
 
 
-def test_dead_links_are_tried_again_on_request(tables, host):
+def test_dead_links_are_tried_again_on_request(truegap_here, tables, host):
     folder = tables("/gone")
-    assert truegap("fetch", "visogender", "--source", folder, *QUICK).returncode == 0
-    assert truegap("fetch", "visogender", "--source", folder, *QUICK, "--retry-dead").returncode == 0
+    assert truegap_here("fetch", "visogender", "--source", folder, *QUICK).returncode == 0
+    assert truegap_here("fetch", "visogender", "--source", folder, *QUICK, "--retry-dead").returncode == 0
     assert host.calls["/gone"] == 2
 
 
-def test_an_interrupted_fetch_exits_130_and_goes_on(tables, tmp_path):
+def test_an_interrupted_fetch_exits_130_and_goes_on(truegap_here, tables, tmp_path):
     folder = tables(*(f"/slow-image/{number}" for number in range(150)))
-    command = [*TRUEGAP, "fetch", "visogender", "--source", str(folder), "--private-host", "127.0.0.1", "--json"]
-    running = subprocess.Popen([*command, "--per-host", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = ["fetch", "visogender", "--source", str(folder), "--private-host", "127.0.0.1", "--json", "--per-host"]
+    running = subprocess.Popen([*TRUEGAP, *command, "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while len(list((folder / "images").glob("*.jpg"))) < 4:
         assert running.poll() is None
         time.sleep(0.02)
@@ -123,7 +119,7 @@ def test_an_interrupted_fetch_exits_130_and_goes_on(tables, tmp_path):
     before = len(list((folder / "images").glob("*.jpg")))
     assert before < 150
     assert not list((folder / "images").glob(".*.part"))
-    again = subprocess.run([*command, "--per-host", "8"], capture_output=True, text=True, timeout=300, check=False)
+    again = truegap_here(*command, 8)
     told = json.loads(again.stdout)
     assert (told["kept"] >= 4, told["kept"] + told["fetched"], told["missing"]) == (True, 150, 0)
     assert "fetching visogender: 150 of 150" in again.stderr
@@ -142,19 +138,19 @@ def test_an_interrupted_fetch_exits_130_and_goes_on(tables, tmp_path):
         (["visogender", "--source", ".", "--timeout", "-1"], "--timeout -1.0: Input should be greater than 0"),
     ],
 )
-def test_a_mistake_is_one_line(tmp_path, monkeypatch, arguments, message):
+def test_a_mistake_is_one_line(truegap_here, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    done = truegap("fetch", *arguments)
+    done = truegap_here("fetch", *arguments)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_another_table_in_the_way_is_not_overwritten(tables, tmp_path):
+def test_another_table_in_the_way_is_not_overwritten(truegap_here, tables, tmp_path):
     folder = tables("/image/1")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / TABLE).write_text("mine")
-    done = truegap("fetch", "visogender", "--source", folder, "--out", tmp_path / "out")
+    done = truegap_here("fetch", "visogender", "--source", folder, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "is there already and differs from" in done.stderr
     assert (tmp_path / "out" / TABLE).read_text() == "mine"

@@ -59,7 +59,7 @@ def archive(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_from_a_photograph_to_a_leaderboard_row(archive, tmp_path, monkeypatch):
+def test_from_a_photograph_to_a_leaderboard_row(truegap_here, archive, tmp_path, monkeypatch):
     from datasets import load_dataset
 
     monkeypatch.setenv("TRUEGAP_CACHE", str(tmp_path / "cache"))
@@ -85,10 +85,15 @@ def test_from_a_photograph_to_a_leaderboard_row(archive, tmp_path, monkeypatch):
     assert set(summary["feature_delta"]) == {"color", "lighting", "object", "background"}
     assert summary["floor"] is not None
 
-    truegap("report", run, "--out", tmp_path / "report")
+    def told(*arguments: object) -> str:
+        done = truegap_here(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    told("report", run, "--out", tmp_path / "report")
     assert "tiny-clip" in (tmp_path / "report/index.html").read_text()
     assert "tiny-clip" in (tmp_path / "report/report.md").read_text()
 
-    truegap("leaderboard", "submit", run, "--store", store)
-    truegap("leaderboard", "submit", run, "--store", store)
-    assert truegap("leaderboard", "show", "--store", store).count("tiny-clip") == 1
+    told("leaderboard", "submit", run, "--store", store)
+    told("leaderboard", "submit", run, "--store", store)
+    assert told("leaderboard", "show", "--store", store).count("tiny-clip") == 1

@@ -2,13 +2,14 @@
 
 import json
 import os
-import re
 import subprocess
-import sys
 import venv
+from importlib.metadata import distribution
+from pathlib import Path
 
 import evaluate
 import pytest
+from packaging.requirements import Requirement
 
 from truegap.scores.portable import portable_files
 
@@ -51,25 +52,39 @@ import evaluate
 for name, call in json.loads(sys.argv[1]).items():
     print(json.dumps({name: evaluate.load("./" + name).compute(**call)}))
 """
-NO_NETWORK = re.compile(r"connection|resolution|resolve|unreachable|timed? ?out|proxy|Retrying", re.IGNORECASE)
+
+
+def brought_along(*wanted: str) -> set[str]:
+    """Every distribution that `pip install` of these would install, themselves included."""
+    asked: set[tuple[str, frozenset[str]]] = set()
+    waiting = [Requirement(each) for each in wanted]
+    while waiting:
+        one = waiting.pop()
+        if (one.name, frozenset(one.extras)) in asked:
+            continue
+        asked.add((one.name, frozenset(one.extras)))
+        needs = [Requirement(each) for each in distribution(one.name).requires or ()]
+        waiting += [
+            each
+            for each in needs
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in ("", *one.extras))
+        ]
+    return {name for name, _ in asked}
 
 
 @pytest.fixture(scope="module")
-def bare(root, tmp_path_factory):
-    """The Python of an environment that holds `evaluate`, NumPy and what these bring along."""
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
-        pytest.skip("this environment has no pip, with which a bare one could be made")
+def bare(tmp_path_factory):
+    """The Python of an environment that holds `evaluate`, NumPy and what these bring along, as they are here."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
-    wanted = ["--constraint", str(root / "constraints.txt"), "evaluate", "numpy"]
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
-    done = subprocess.run(
-        [*pip, "--disable-pip-version-check", "--retries", "1", *wanted], capture_output=True, text=True, check=False
-    )
-    if done.returncode and NO_NETWORK.search(done.stderr):
-        pytest.skip(f"pip reaches no registry: {done.stderr.strip().splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(subprocess.check_output([python, "-I", "-c", code], text=True).strip())
+    for name in brought_along("evaluate", "numpy"):
+        installed = distribution(name)
+        for top in {file.parts[0] for file in installed.files or ()} - {"..", "__pycache__"}:
+            if not (site / top).exists():
+                (site / top).symlink_to(installed.locate_file(top))
     return python
 
 

@@ -161,13 +161,17 @@ def test_detections_from_a_file_end_in_the_rows(tmp_path):
 
 
 @pytest.mark.slow
-def test_models_run_in_worker_processes(saved, tmp_path):
+def test_models_run_in_worker_processes(saved, tmp_path, monkeypatch):
+    # given two tasks, of which one has no picture to look at: one of two workers loads the models
+    monkeypatch.setattr("truegap.build.regions.TASK_SIZE", 2)
     finders = choose(f"{saved('rt_detr')},{saved('sam')}", threshold=0.2)
-    given = boxes(TASK_SIZE + 2)
+    given = boxes(2)
+    given = replace(given, examples=[*given.examples, example(9, image=ImageBytes(b"no image"))])
     one = with_regions(given, finders, HERE)
     two = with_regions(given, finders, partial(run_tasks, workers=2), cache=tmp_path / "c.sqlite")
     assert one == two
     assert one.options["regions"]["masks"]["model"] == "tiny-sam"
+    assert all(person.mask and "tiny-sam" in person.origin for each in two.examples[:2] for person in each.persons)
 
 
 def test_a_damaged_cache_is_one_line(tmp_path):

@@ -142,13 +142,17 @@ def _check(sizes: Sequence[int], k: int) -> None:
     whole(k, "k", least=1, most=sum(sizes))
 
 
+@lru_cache(maxsize=256)
 def _hypergeometric(size: int, rest: int, k: int) -> tuple[Ints, Floats]:
-    """Every possible number of a group's images among k random ones of `size + rest`, and its chance."""
+    """Every possible number of a group's images among k random ones of `size + rest`, and its chance; read-only."""
     counts = np.arange(max(0, k - rest), min(k, size) + 1)
     logs = _log_factorials(size + rest)
     log_chance = _log_choose(logs, size, counts) + _log_choose(logs, rest, k - counts)
     chance = np.exp(log_chance - log_chance.max())
-    return counts, np.asarray(chance / chance.sum())
+    chance /= chance.sum()
+    # Queries and draws of equal sizes share them.
+    counts.flags.writeable = chance.flags.writeable = False
+    return counts, chance
 
 
 def _log_factorials(n: int) -> Floats:
