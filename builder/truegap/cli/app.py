@@ -21,6 +21,7 @@ from truegap.cli import (
     report,
     score,
     sheet,
+    spurious,
 )
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ for verb in (
     recipe,
     publish,
     evaluate,
+    spurious,
     models,
     score,
     compare,
