@@ -261,3 +261,24 @@ def test_images_that_are_not_decoded_yet(built):
     stored = load(built, "lighting-strong")
     row = truegap.perturbed(raw, "lighting-strong")[1]
     np.testing.assert_array_equal(np.asarray(row["image"]), np.asarray(stored[1]["image"]))
+
+
+def test_images_that_lie_in_files(tmp_path):
+    from datasets import Dataset
+    from datasets import Image as ImageColumn
+
+    # given rows that say where their pictures are
+    picture = np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)
+    Image.fromarray(picture).save(tmp_path / "a.png")
+    rows = {"image": [str(tmp_path / "a.png")] * 2, "image_id": ["a", "b"]}
+    dataset = Dataset.from_dict(rows).cast_column("image", ImageColumn())
+    live = truegap.perturbed(dataset, "control")
+    # when they are read one by one and as a batch
+    batch = live[:2]["image"]
+    # then they are the pictures
+    for image in (live[0]["image"], *batch):
+        np.testing.assert_array_equal(np.asarray(image), picture)
+    # and one that is gone is named
+    (tmp_path / "a.png").unlink()
+    with pytest.raises(truegap.UserError, match=r"image 'a': .*a\.png cannot be read"):
+        live[0]

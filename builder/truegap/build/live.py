@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from PIL import Image
+from PIL import Image as Picture
 
 from truegap.build.draws import draw_config
 from truegap.build.live_rows import PERSONS, Row, check_size, row_id, row_pixels, row_regions
 from truegap.build.plan import choose_configs
 from truegap.build.rows import Regions, perturbation_field
+from truegap.cores import cores
 from truegap.errors import UserError
 from truegap.perturbations import Options, redo
 from truegap.regions.masks import MaskError
@@ -92,10 +95,16 @@ def _streamed(dataset: Any, change: _Change) -> Any:
 
 
 def _lazy(dataset: Any, change: _Change) -> Any:
+    from datasets import Image
+
     wanted = dataset.format["columns"]
     shown = None if set(wanted) == set(dataset.column_names) else tuple(wanted)
     transform = _Batched(change, _after(dataset.format), shown)
-    return dataset.with_format(None).rename_column("image", STORED).with_transform(transform)
+    below = dataset.with_format(None).rename_column("image", STORED)
+    if isinstance(below.features[STORED], Image):
+        # Decoding is half of the work: it is left to the transform, which has all cores for a batch.
+        below = below.cast_column(STORED, Image(decode=False))
+    return below.with_transform(transform)
 
 
 def _after(form: Mapping[str, Any]) -> Any:
@@ -128,10 +137,20 @@ class _Batched:
         columns = {"image" if name == STORED else name: values for name, values in batch.items()}
         self.change.check(columns)
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        rows = [{**row, **self.change(row)} for row in rows]
+        rows = [{**row, **changed} for row, changed in zip(rows, self._changed(rows), strict=True)]
         names = [name for name in rows[0] if self.shown is None or name in self.shown]
         changed = {name: [row[name] for row in rows] for name in names}
         return changed if self.after is None else self.after(changed)
+
+    def _changed(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows' new columns, in order; several rows are done on all cores."""
+        # The processes of a loader share the cores already.
+        threads = 1 if multiprocessing.parent_process() else min(cores(), len(rows))
+        if threads == 1:
+            return [self.change(row) for row in rows]
+        # A pool of its own for each batch: a kept one would not survive a fork.
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(self.change, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +199,7 @@ class _Change:
             objects=regions.objects,
             object_masks=regions.object_masks,
         )
-        return {"image": Image.fromarray(changed), "perturbation": perturbation_field(drawn)}
+        return {"image": Picture.fromarray(changed), "perturbation": perturbation_field(drawn)}
 
     def _draw(self, image_id: str, size: tuple[int, int], regions: Regions, said: Mapping[str, Any]) -> Any:
         example = Example(

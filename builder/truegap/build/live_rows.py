@@ -17,7 +17,7 @@ from PIL import Image
 
 from truegap.build.images import UnusableImageError, decode
 from truegap.build.rows import Regions, regions_of
-from truegap.errors import UserError
+from truegap.errors import UserError, first_line
 from truegap.regions import masks
 from truegap.regions.boxes import around, four, segmentation
 from truegap.regions.masks import MaskError
@@ -54,9 +54,21 @@ def row_pixels(image: Any) -> NDArray[np.uint8]:
             return decode(image["bytes"])
         except UnusableImageError as error:
             raise MaskError(str(error)) from None
+    if isinstance(image, Mapping) and image.get("path"):
+        return _filed(image)
     if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.ndim == 3 and image.shape[2] == 3:  # noqa: PLR2004
         return image
     raise MaskError(f"image is {_kind(image)}; give a picture, or uint8 RGB (height, width, 3)")
+
+
+def _filed(image: Mapping[str, Any]) -> NDArray[np.uint8]:
+    """The pixels of an image of which the row has the place alone, read as `datasets` reads it."""
+    from datasets import Image as ImageColumn
+
+    try:
+        return np.asarray(ImageColumn().decode_example(dict(image)).convert("RGB"))
+    except (OSError, ValueError) as error:
+        raise MaskError(f"{image['path']} cannot be read ({first_line(error)})") from None
 
 
 def check_size(row: Row, size: Size) -> None:
