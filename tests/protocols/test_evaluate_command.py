@@ -122,6 +122,11 @@ def test_a_dual_encoder_ranks_by_default(models, benchmark, tmp_path):
         ("clip", ["--order", "permuted"], "--order is an option of protocol vqa, not of retrieval: leave it out"),
         ("llava", ["--sample-id", "nobody"], "has no such image"),
         ("llava", ["--profile", "tiny"], "unknown profile 'tiny': use full or lite"),
+        (
+            "llava",
+            ["--profile", "lite", "--configs", "person-removed"],
+            "--configs person-removed: profile lite-1 leaves it out; take --profile full",
+        ),
         ("llava", ["--questions", "absent"], "questions 'absent': neither vqa-r1 nor a readable"),
     ],
 )

@@ -13,6 +13,7 @@ from truegap.models.answer_cache import AnswerCache
 from truegap.protocols.base import Images, balanced_sample
 from truegap.protocols.profiles import LITE
 from truegap.protocols.resolution import Resolution
+from truegap.protocols.retrieval import Retrieval, RetrievalAsking
 from truegap.protocols.run import run_protocol
 from truegap.protocols.vqa import Vqa
 from truegap.report import bias_is_clear, write_report
@@ -98,7 +99,11 @@ def test_the_frozen_sample_stays_what_it_is():
     assert (LITE.version, LITE.images, LITE.configs) == ("lite-1", 200, CONFIGS)
     assert (chosen.count("woman"), chosen.count("man")) == (100, 100)
     assert chosen.ids[:6] == FROZEN
-    assert LITE.note(images, chosen) == (
+    shorter = Retrieval(k=(10,))
+    assert LITE.note(images, RetrievalAsking(shorter, chosen)) == (
         "lite-1: 200 of 1,000 images; intervals are about 2.1 times as wide as those of all images"
     )
-    assert LITE.note(images, images) is None
+    assert LITE.note(images, RetrievalAsking(Retrieval(), chosen)) == (
+        "lite-1: 200 of 1,000 images; k is 20 here and 66 with all images: two scores, not to be compared"
+    )
+    assert LITE.note(images, RetrievalAsking(shorter, images)) is None

@@ -88,6 +88,11 @@ class TransformersGenerative(GenerativeModel):
         self.compute = describe_compute(model)
         if self._reader.whole is not None:
             self._note(self._reader.whole)
+        if dtype != torch.float32:
+            self._add_note(
+                f"{str(dtype).removeprefix('torch.')}: with another batch size, log-probabilities may differ by up to "
+                f"{TOLERANCE[dtype]}; float32 holds them to {TOLERANCE[torch.float32]}"
+            )
 
     def record(self) -> ModelRecord:
         """Which model this is."""

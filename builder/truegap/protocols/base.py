@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,7 +109,7 @@ class Session:
         model: The model.
         images: Which of its images.
         cache: Of embeddings or of answers, as the model needs.
-        batch_size: Images (dual encoders) or questions per forward pass; changes no result.
+        batch_size: Images (dual encoders) or questions per forward pass; changes no result beyond rounding.
         advance: Called with the number of images that are done.
         counts: Answers or embeddings from the cache, and computed.
     """
@@ -211,9 +212,19 @@ class Asking(ABC, Generic[Measured]):
         """Some of the questions by their id, whose exact prompt goes into the run's record."""
         return {}
 
+    def costs(self, every: Images) -> list[str]:
+        """What a sample of these images costs; here certainty, as for a difference of two means."""
+        wider = _spread(self.images) / _spread(every)
+        return [f"intervals are about {wider:.1f} times as wide as those of all images"]
+
     def notes_on(self, scores: ScoresRecord) -> list[str]:  # noqa: ARG002  the scores are for those that need them
         """What a reader of the scores must know."""
         return self.notes
+
+
+def _spread(images: Images) -> float:
+    """To what the standard error of a difference of two means is proportional."""
+    return math.sqrt(sum(1 / max(images.count(gender), 1) for gender in GENDERS))
 
 
 class Protocol(ABC):

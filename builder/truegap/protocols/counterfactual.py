@@ -191,6 +191,10 @@ class CounterfactualAsking(Asking[Joined]):
         for row, each in enumerate(asked):
             self._rows.setdefault(each.number, []).append(row)
 
+    def costs(self, every: Images) -> list[str]:  # noqa: ARG002  whole pairs are drawn, of uneven numbers of images
+        """See `Asking.costs`."""
+        return ["intervals are wider than those of all images"]
+
     def prompts(self) -> dict[str, Question]:
         """One question of each context."""
         first: dict[str, Question] = {}

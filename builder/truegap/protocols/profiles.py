@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
 from truegap.errors import UserError
-from truegap.protocols.base import Images
+from truegap.protocols.base import Asking, Images
 from truegap.schema import CONFIGS
 
 
@@ -26,15 +26,12 @@ class Profile:
     images: int | None = None
     configs: tuple[str, ...] | None = None
 
-    def note(self, every: Images, chosen: Images) -> str | None:
-        """What the sample costs in certainty; None where nothing was left out."""
+    def note(self, every: Images, asking: Asking[Any]) -> str | None:
+        """How much was left out, and what that costs; None where nothing was."""
+        chosen = asking.images
         if len(chosen.ids) == len(every.ids):
             return None
-        wider = _spread(chosen) / _spread(every)
-        return (
-            f"{self.version}: {len(chosen.ids)} of {len(every.ids):,} images; intervals are about {wider:.1f} times "
-            "as wide as those of all images"
-        )
+        return "; ".join([f"{self.version}: {len(chosen.ids)} of {len(every.ids):,} images", *asking.costs(every)])
 
 
 FULL = Profile("full", "full")
@@ -51,8 +48,3 @@ def profile(name: str) -> Profile:
     if name not in PROFILES:
         raise UserError(f"unknown profile {name!r}: use {' or '.join(PROFILES)}")
     return PROFILES[name]
-
-
-def _spread(images: Images) -> float:
-    """To what the standard error of a difference of two means is proportional."""
-    return math.sqrt(sum(1 / max(images.count(gender), 1) for gender in ("woman", "man")))

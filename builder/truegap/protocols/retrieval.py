@@ -146,6 +146,13 @@ class RetrievalAsking(Asking[Similarities]):
         """See `Asking.check`."""
         cuts(self.protocol, self.images.genders)
 
+    def costs(self, every: Images) -> list[str]:
+        """See `Asking.costs`: a smaller k is another score."""
+        with_all = self.protocol.k or (_default(every.genders),)
+        if with_all == self.k:
+            return super().costs(every)
+        return [f"k is {self.k[0]} here and {with_all[0]} with all images: two scores, not to be compared"]
+
     def answers(self, config: str, session: Session) -> tuple[Columns, Similarities]:
         """See `Asking.answers`."""
         prompts = self.protocol.texts()

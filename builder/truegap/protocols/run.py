@@ -60,7 +60,7 @@ def run_protocol(
         cache: Of embeddings for a dual encoder, of answers for a model that answers.
         limit: A sample of so many images, which need not be frozen.
         profile: How much is asked.
-        batch_size: Images, or questions, per forward pass; no result depends on it.
+        batch_size: Images, or questions, per forward pass; changes no result beyond rounding.
         command: What the user typed, for the record.
 
     Returns:
@@ -105,7 +105,7 @@ def run_protocol(
     write_pictures(benchmark, folder / "pictures", asking.images.places)
     write_record(folder / "scores.json", scores)
     notes = [*asking.notes_on(scores), *(model.notes if isinstance(model, GenerativeModel) else ())]
-    if said := profile.note(every, images):
+    if said := profile.note(every, asking):
         notes.append(said)
     if dropped := sum(len(ids) for ids in benchmark.manifest.dropped.values()):
         notes.append(f"{dropped} images of the archive are not in the benchmark; its manifest gives the reasons")
