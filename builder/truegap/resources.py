@@ -13,7 +13,8 @@ _PACKAGE = Path(__file__).resolve().parent
 def house(*parts: str) -> Path:
     """The path of a file or folder of the house, such as `house("datasets", "coco-gender", "benchmark.yaml")`.
 
-    An installed package carries `datasets/` and `spaces/leaderboard/`; in a checkout they are at its top level.
+    An installed package carries `datasets/`, `spaces/leaderboard/` and `spaces/recognition/`; in a checkout they are at
+    its top level.
 
     Raises:
         UserError: There is no such file or folder.

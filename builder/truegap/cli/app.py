@@ -18,6 +18,7 @@ from truegap.cli import (
     models,
     publish,
     recipe,
+    recognition,
     report,
     score,
     sheet,
@@ -47,6 +48,7 @@ for verb in (
     leaderboard,
     audit,
     check_instrument,
+    recognition,
     counterfactual,
 ):
     verb.register(app)

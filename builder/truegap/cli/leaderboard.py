@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import importlib.util
-import os
-import socket
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -175,21 +171,17 @@ def serve(
     work: Annotated[bool, typer.Option("--work", help="Evaluate what waits, in a process beside the page.")] = False,
 ) -> None:
     """See `_SERVE`."""
-    from truegap.errors import UserError
+    from truegap.cli.pages import check_gradio, check_port, load_page
     from truegap.leaderboard import LocalStore, open_store, start_worker
-    from truegap.resources import house
 
-    # Before the import: gradio reads it once.
-    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    if importlib.util.find_spec("gradio") is None:
-        raise UserError("the leaderboard's page needs gradio: pip install 'truegap[space]'")
-    _check_port(host, port)
+    check_gradio("the leaderboard's page")
+    check_port(host, port)
     board = open_store(store)
     # A folder may have been changed by hand; on the Hub only who may write can make the table anew.
     contents = board.refresh() if isinstance(board, LocalStore) else board.read()
     for name, reason in contents.broken.items():
         typer.echo(f"not read: {name}: {reason}", err=True)
-    app = _load(house("spaces", "leaderboard", "app.py"))
+    app = load_page("leaderboard")
     said = f"{len(contents.rows)} rows of {board.where} at http://{host}:{port} (Ctrl+C ends it)"
     worker = start_worker(board, folders=isinstance(board, LocalStore)) if work else None
     try:
@@ -197,30 +189,3 @@ def serve(
     finally:
         if worker is not None:
             worker.terminate()
-
-
-def _check_port(host: str, port: int) -> None:
-    """One clear line for a port that cannot be had, before anything heavy is loaded.
-
-    Raises:
-        UserError: The port is in use, or the host is not one of this machine.
-    """
-    from truegap.errors import UserError
-
-    try:
-        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
-            return
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise UserError(f"port {port} on {host} is in use: choose another with --port") from None
-        raise UserError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-
-
-def _load(path: Path) -> Any:
-    """The Space's app as a module: the same file runs on the Hub."""
-    spec = importlib.util.spec_from_file_location("truegap_leaderboard_space", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
