@@ -10,6 +10,8 @@ from __future__ import annotations
 import getpass
 import os
 import re
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +27,7 @@ from truegap.leaderboard.ask import ask
 from truegap.leaderboard.checks import PROTOCOLS
 from truegap.leaderboard.request import NOTE
 from truegap.leaderboard.site import Narrow, Pages, Site
-from truegap.leaderboard.worker import start_worker
+from truegap.leaderboard.worker import keep_working
 from truegap.results.show import plain
 
 _TEXT = 300
@@ -205,9 +207,20 @@ def _theme() -> gr.Theme:
     ).set(button_primary_background_fill="*primary_700", button_primary_background_fill_hover="*primary_800")
 
 
+def prepare(store: Store) -> None:
+    """Makes the table anew, for rows changed by hand; where it may not be written, the one that is there serves."""
+    try:
+        store.refresh()
+    except UserError as error:
+        sys.stderr.write(f"the table is not made anew: {plain(error, 500)}\n")
+
+
 if __name__ == "__main__":
     chosen = open_store()
-    chosen.refresh()
+    prepare(chosen)
     if os.environ.get("TRUEGAP_WORKER", "1") != "0":
-        start_worker(chosen)
+        device = os.environ.get("TRUEGAP_DEVICE", "auto")
+        threading.Thread(
+            target=keep_working, args=(chosen, threading.Event()), kwargs={"device": device}, daemon=True
+        ).start()
     serve(build(chosen))

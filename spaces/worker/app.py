@@ -11,9 +11,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 import gradio as gr
 
 from truegap.errors import UserError
-from truegap.leaderboard import Store, open_store, start_worker
+from truegap.leaderboard import Store, keep_working, open_store
 
-_PAUSE = 30.0
 _STATES = ("PENDING", "RUNNING", "FINISHED", "FAILED")
 
 
@@ -35,15 +34,10 @@ def build(store: Store) -> gr.Blocks:
     return page
 
 
-def keep_working(store: Store, over: threading.Event) -> None:
-    """Keeps a worker running: one that died, such as for want of memory, is followed by another."""
-    while not over.is_set():
-        process = start_worker(store, device=os.environ.get("TRUEGAP_DEVICE", "auto"))
-        process.wait()
-        over.wait(_PAUSE)
-
-
 if __name__ == "__main__":
     chosen = open_store()
-    threading.Thread(target=keep_working, args=(chosen, threading.Event()), daemon=True).start()
+    device = os.environ.get("TRUEGAP_DEVICE", "auto")
+    threading.Thread(
+        target=keep_working, args=(chosen, threading.Event()), kwargs={"device": device}, daemon=True
+    ).start()
     build(chosen).launch(quiet=True, ssr_mode=False, footer_links=[])

@@ -65,8 +65,11 @@ def test_pictures_are_kept_where_their_licence_allows_it(tmp_path):
     assert {each.config for each in shown.prompts} == {"original", CONFIG}
     assert all(name in shown.pictures for each in shown.prompts for name in each.images)
     assert shown.no_pictures == ""
-    # The same pictures under the terms of FACET, which lets nobody show them.
-    refused = found("refused", name="facet")
+    # The same pictures under the terms of FACET, which lets nobody show them, whatever a run calls its benchmark.
+    assert found("renamed", name="facet").pictures == shown.pictures
+    manifest_file = folder / "manifest.json"
+    manifest_file.write_text(manifest_file.read_text().replace('"benchmark": "synthetic"', '"benchmark": "facet"'))
+    refused = found("refused", name="synthetic")
     assert refused.pictures == {}
     assert {name for each in refused.prompts for name in each.images} == {None}
     assert "licence" in refused.no_pictures

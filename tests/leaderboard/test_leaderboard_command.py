@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import socket
 
@@ -5,7 +6,6 @@ import pytest
 from typer.testing import CliRunner
 
 from run_factory import make_run
-from truegap.cli import leaderboard
 from truegap.cli.app import app
 from truegap.errors import UserError
 
@@ -66,7 +66,7 @@ def test_a_port_in_use_is_one_line(store):
 
 
 def test_without_gradio_the_line_names_the_extra(store, monkeypatch):
-    monkeypatch.setattr(leaderboard.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     done = run("serve")
     assert isinstance(done.exception, UserError)
     assert "pip install 'truegap[space]'" in str(done.exception)

@@ -152,6 +152,58 @@ def test_a_store_out_of_reach_is_borne_for_one_lease(store, monkeypatch):
         assert lease.lost.is_set()
 
 
+def _deaf(store, monkeypatch):
+    """Every write arrives, and its answer is lost."""
+    write = store.put_request
+
+    def put(request, expected):
+        done = write(request, expected)
+        if done:
+            raise UserError("the connection broke")
+        return done
+
+    monkeypatch.setattr(store, "put_request", put)
+
+
+def test_a_write_whose_answer_was_lost_is_still_ours(store, monkeypatch):
+    clock = Clock()
+    with Lease(store, claim(store, "w", LIMITS, clock=clock), LIMITS, clock) as lease:
+        _deaf(store, monkeypatch)
+        clock.moment = at(300)
+        lease.renew()
+        monkeypatch.undo()
+        clock.moment = at(600)
+        lease.renew()
+        assert not lease.lost.is_set()
+        assert store.requests() == [lease.request]
+        _deaf(store, monkeypatch)
+        with pytest.raises(UserError, match="broke"):
+            lease.close(lambda held: finished(held, "ab12", clock()))
+        monkeypatch.undo()
+        clock.moment = at(700)
+        lease.renew()
+        assert lease.close(lambda held: finished(held, "ab12", clock()))
+    assert store.requests() == [lease.request]
+    assert lease.request.run_id == "ab12"
+
+
+def test_a_heartbeat_goes_on_while_the_end_cannot_be_written(store, monkeypatch):
+    def unreachable(*_):
+        raise UserError("the Hub cannot be reached")
+
+    clock = Clock()
+    with Lease(store, claim(store, "w", LIMITS, clock=clock), LIMITS, clock) as lease:
+        monkeypatch.setattr(store, "put_request", unreachable)
+        with pytest.raises(UserError, match="reached"):
+            lease.close(lambda held: finished(held, "ab12", clock()))
+        monkeypatch.undo()
+        before, clock.moment = lease.request.lease_until, at(300)
+        lease.renew()
+        assert lease.request.lease_until > before
+        assert lease.close(lambda held: finished(held, "ab12", clock()))
+    assert store.requests()[0].state == "FINISHED"
+
+
 def test_attempts_that_broke_off_are_counted_and_rested_from():
     request = make_request()
     for attempt in (1, 2, 3):

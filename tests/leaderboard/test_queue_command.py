@@ -60,6 +60,19 @@ def test_a_model_waits_is_shown_and_worked_on(typed, store, tmp_path):
     assert json.loads(run(*typed, "--json").stdout)["state"] == "PENDING"
 
 
+@pytest.mark.usefixtures("_own_signals")
+def test_one_request_is_worked_on_by_the_key_that_is_printed(typed, store, tmp_path):
+    printed = run(*typed).stdout.split()[2]
+    (request,) = store.requests()
+    assert (len(printed), request.key[:12]) == (12, printed)
+    (tmp_path / "clip" / "config.json").unlink()
+    for wrong in ("z", request.key[:-1] + "z"):
+        done = run("work", "--once", "--key", wrong)
+        assert isinstance(done.exception, UserError)
+        assert "is the beginning of no keys" in str(done.exception)
+    assert f"{printed}: FAILED" in run("work", "--once", "--key", printed).stderr
+
+
 def test_on_the_hub_the_token_says_who_asks(loopback_hub, monkeypatch):
     loopback_hub.commit("model", "org/clip", hub_model())
     loopback_hub.commit("dataset", "org/bench", {"manifest.json": manifest()})

@@ -9,7 +9,9 @@ from loopback_hub import READER_TOKEN, TOKEN
 from queue_factory import make_request
 from run_factory import run_record, scores_record
 from truegap.errors import UserError
+from truegap.hub.commit import File
 from truegap.leaderboard import LocalStore, open_store, row_of
+from truegap.leaderboard.hub_store import _Mirror
 from truegap.results.runs import Run
 
 
@@ -196,6 +198,20 @@ def test_only_what_changed_is_brought_again(hub):
     before = sum(count for path, count in hub.asked.items() if "/resolve/" in path)
     assert len(store.requests()) == 3
     assert sum(count for path, count in hub.asked.items() if "/resolve/" in path) == before
+
+
+def test_a_newer_commit_takes_nothing_from_who_still_reads_the_older_one():
+    class TwoCommits:
+        def files(self, head):
+            return {f"rows/{head}.json": File(head, 1)}
+
+        def read(self, _, head, **__):
+            return head.encode()
+
+    mirror = _Mirror(TwoCommits())
+    (_, older) = next(mirror.files("a", "rows"))
+    (_, newer) = next(mirror.files("b", "rows"))
+    assert (older(), newer()) == (b"a", b"b")
 
 
 def test_an_address_that_is_no_store_is_one_line(tmp_path):

@@ -1,6 +1,7 @@
 """What may wait in the queue: each check, in its order, and who tries to get around it."""
 
 import contextlib
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -241,9 +242,18 @@ def test_a_licence_is_shown_as_plain_text(hub, store):
     assert submit(store).licence == "<b>mine</b>"
 
 
+def with_header(header, held=b"12345678"):
+    """A weight file with this header, and little else."""
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + held
+
+
 @pytest.mark.parametrize(
     ("weights", "why"),
     [
+        (with_header({"a": {"shape": [1] * 17, "data_offsets": [0, 4]}}), "is not one of safetensors"),
+        (with_header({"a": {"shape": {"1": 1}, "data_offsets": [0, 4]}}), "is not one of safetensors"),
+        (with_header({"a": {"shape": [65], "data_offsets": [0, 8]}}), "promises more than the file holds"),
         (safetensors(length=2**40), "is no safetensors file"),
         (b"", "is no safetensors file"),
         (safetensors(short=100), "promises more than the file holds"),
@@ -264,6 +274,17 @@ def test_a_giant_header_is_not_read(hub, store):
     told = refusal(store, limits=replace(LIMITS, header_bytes=100_000))
     assert "the header of model.safetensors has 300,000 bytes, and 100,000 are read at most" in told
     assert not any(each.startswith("bytes=8-") for each in hub.ranges)
+
+
+def test_the_headers_of_all_files_share_one_limit():
+    data = with_header({"a": {"shape": [2], "data_offsets": [0, 8]}})
+    files, size = {f"model-{n}.safetensors": data for n in range(300)}, len(data) - 16
+    held, two = Held("/x", "sha256:0", files), dict.fromkeys(list(files)[:2], len(data))
+    assert count_parameters(held, two, 2 * size) == 4
+    with pytest.raises(UserError, match="the header of model-1"):
+        count_parameters(held, two, 2 * size - 1)
+    with pytest.raises(UserError, match="in 300 files"):
+        count_parameters(held, dict.fromkeys(files, len(data)), 10**9)
 
 
 def test_what_is_too_large_for_the_worker_is_refused(hub, store):

@@ -1,18 +1,26 @@
 """The worker from end to end: a request becomes a row, or fails with a reason that everybody sees."""
 
+import os
+import shutil
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loopback_hub import TOKEN
 from queue_factory import CARD, hub_model, make_request, manifest, safetensors
+from run_factory import run_record, scores_record
 from tiny import save_clip
 from truegap.cli.app import app
-from truegap.leaderboard import Limits, LocalStore, ask, open_store, start_worker, work, worker
+from truegap.errors import UserError
+from truegap.hub.snapshots import snapshot
+from truegap.leaderboard import Limits, LocalStore, ask, keep_working, open_store, start_worker, work, worker
+from truegap.leaderboard.foreign_run import LARGEST_ANSWERS
 from truegap.leaderboard.job import Outcome
 from truegap.leaderboard.request import key_of
+from truegap.results.runs import write_run
 
 LIMITS = Limits(folders=True, rest=0.0)
 
@@ -112,19 +120,169 @@ def test_a_worker_that_is_stopped_gives_its_request_back(asked, monkeypatch):
     assert (held.state, held.attempts, held.reason) == ("PENDING", 0, "its worker was stopped")
 
 
-def test_a_run_that_is_not_what_was_asked_is_no_row(asked, monkeypatch):
-    from run_factory import make_run
+def answers(request, folder, *, model=None, benchmark=None, **changes):
+    """Writes a run that answers a request, but for what is changed; what the evaluation returns."""
+    record = run_record(Path(request.model).name, options={"profile": "lite-1"})
+    asked = {"spec": request.benchmark, "name": "synthetic", "version": "1.0.0", "content": request.content}
+    record = record.model_copy(
+        update={
+            "model": record.model.model_copy(update={"spec": request.model} | (model or {})),
+            "benchmark": record.benchmark.model_copy(update=asked | (benchmark or {})),
+            **changes,
+        }
+    )
+    write_run(folder / "run", record, scores_record(record.run_id))
+    return Outcome(0, "log\n")
 
-    store, _ = asked
 
-    def forges(arguments, folder, **_):
-        make_run(folder / "run")
-        return Outcome(0, "")
-
-    monkeypatch.setattr(worker, "run_job", forges)
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, ""),
+        ({"benchmark": {"content": "0" * 64}}, "the benchmark is not what it was"),
+        ({"benchmark": {"spec": "org/other"}}, "the benchmark is not what it was"),
+        ({"benchmark": {"name": "coco-gender"}}, "names another benchmark"),
+        ({"benchmark": {"version": "9.0.0"}}, "names another benchmark"),
+        ({"protocol": "vqa"}, "the benchmark is not what it was"),
+        ({"options": {"profile": "full-1"}}, "of another profile"),
+        ({"model": {"spec": "org/famous"}}, "is of model org/famous"),
+        ({"model": {"name": "famous"}}, "not of the one that was asked for"),
+        ({"notes": ["x" * 2**20] * 2, "configs": ["x" * 2**20]}, "the row has more than"),
+    ],
+)
+def test_a_run_that_is_not_what_was_asked_is_no_row(asked, monkeypatch, changes, why):
+    store, request = asked
+    monkeypatch.setattr(worker, "run_job", lambda _, folder, **__: answers(request, folder, **changes))
     assert work(store, once=True, limits=LIMITS) == 1
-    assert "the benchmark is not what it was" in store.requests()[0].reason
+    (held,) = store.requests()
+    assert why in held.reason
+    assert (held.state, len(store.read().rows)) == (("FAILED", 0) if why else ("FINISHED", 1))
+
+
+def _folder_of_a_neighbour(run):
+    shutil.move(run, run.parent / "elsewhere")
+    run.symlink_to(run.parent / "elsewhere")
+
+
+def _link(run):
+    shutil.move(run / "scores.json", run.parent / "secret")
+    (run / "scores.json").symlink_to(run.parent / "secret")
+
+
+def _second_name(run):
+    os.link(run / "scores.json", run.parent / "secret")
+
+
+def _pipe(run):
+    os.mkfifo(run / "answers.parquet")
+
+
+def _folder(run):
+    (run / "answers.parquet").mkdir()
+
+
+def _device(run):
+    (run / "answers.parquet").symlink_to("/dev/zero")
+
+
+def _giant(run):
+    with (run / "answers.parquet").open("wb") as file:
+        file.truncate(LARGEST_ANSWERS + 1)
+
+
+@pytest.mark.parametrize(
+    ("attack", "why"),
+    [
+        (_folder_of_a_neighbour, "wrote no run"),
+        (_link, "scores.json that is no plain file"),
+        (_second_name, "scores.json that is no plain file"),
+        (_pipe, "answers.parquet that is no plain file"),
+        (_folder, "answers.parquet that is no plain file"),
+        (_device, "answers.parquet that is no plain file"),
+        (_giant, "are read at most"),
+    ],
+)
+def test_a_run_is_plain_files_of_a_bounded_size(asked, monkeypatch, attack, why):
+    store, request = asked
+
+    def attacks(_, folder, **__):
+        outcome = answers(request, folder)
+        attack(folder / "run")
+        return outcome
+
+    monkeypatch.setattr(worker, "run_job", attacks)
+    assert work(store, once=True, limits=LIMITS) == 1
+    assert why in store.requests()[0].reason
     assert store.read().rows == []
+
+
+@pytest.mark.parametrize("name", ["put_details", "submit", "put_log", "put_request"])
+def test_a_store_that_is_out_of_reach_for_a_while_loses_no_result(asked, monkeypatch, name):
+    store, request = asked
+    write, failures = getattr(store, name), [UserError("503"), OSError("reset")]
+
+    def flaky(*arguments):
+        if failures and done:
+            raise failures.pop()
+        return write(*arguments)
+
+    done = []
+    monkeypatch.setattr(store, name, flaky)
+    monkeypatch.setattr(worker, "run_job", lambda _, folder, **__: done.append(1) or answers(request, folder))
+    assert work(store, once=True, limits=replace(LIMITS, pause=0.0)) == 1
+    assert (store.requests()[0].state, len(store.read().rows), done) == ("FINISHED", 1, [1])
+
+
+def test_an_error_of_the_worker_itself_ends_one_attempt_and_not_the_worker(asked, monkeypatch):
+    def breaks(*_, **__):
+        raise RecursionError("/secret/path")
+
+    said = []
+    monkeypatch.setattr(worker, "run_job", breaks)
+    assert work(asked[0], once=True, limits=LIMITS, progress=said.append) == 0
+    held = asked[0].requests()[0]
+    assert (held.state, held.attempts, held.reason) == ("PENDING", 1, "the worker itself failed: RecursionError")
+    assert "/secret/path" in str(said)
+
+
+def test_a_worker_that_died_is_followed_by_another(asked, monkeypatch):
+    over, started = threading.Event(), []
+
+    def start(*_, **how):
+        started.append(how)
+        if len(started) == 3:
+            over.set()
+        if len(started) == 2:
+            raise BlockingIOError("no process now")
+        return subprocess.Popen([worker.sys.executable, "-S", "-c", "raise SystemExit(1)"])
+
+    monkeypatch.setattr(worker, "start_worker", start)
+    keep_working(asked[0], over, device="cpu", pause=0.0)
+    assert started == [{"device": "cpu", "folders": False}] * 3
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_model_is_removed_from_the_cache_if_it_was_not_there(loopback_hub, tmp_path, monkeypatch, there):
+    bench = tmp_path / "bench"
+    bench.mkdir()
+    (bench / "manifest.json").write_bytes(manifest())
+    commit = loopback_hub.commit("model", "org/clip", hub_model())
+    store = LocalStore(tmp_path / "store")
+    ask(store, model="org/clip", benchmark=str(bench), protocol="retrieval", user="ada", limits=LIMITS)
+    if there:
+        snapshot("org/clip", commit, ["config.json"], kind="model")
+    seen = []
+
+    def looks(_, folder, *, read, **__):
+        seen.extend(read)
+        assert list(read[0].rglob("model.safetensors"))
+        return Outcome(2, "no\n")
+
+    monkeypatch.setattr(worker, "run_job", looks)
+    assert work(store, once=True, limits=LIMITS) == 1
+    # An evaluation reads its own model and benchmark alone.
+    assert [each.name for each in seen] == ["models--org--clip", "bench"]
+    assert seen[0].exists() == there
 
 
 def test_a_process_that_says_nothing_has_made_no_row(asked, monkeypatch):
@@ -183,8 +341,12 @@ def test_a_worker_stops_when_it_is_told(asked, monkeypatch):
 
 def test_only_the_request_of_a_key_is_taken(asked, monkeypatch):
     assert ends(asked[0], monkeypatch).state == "PENDING"
-    assert work(asked[0], once=True, key="0" * 64, limits=LIMITS) == 0
-    assert asked[0].requests()[0].attempts == 0
+    with pytest.raises(UserError, match="the beginning of no keys"):
+        work(asked[0], once=True, key="0" * 64, limits=LIMITS)
+    asked[0].put_request(make_request(), None)
+    with pytest.raises(UserError, match="the beginning of 2 keys"):
+        work(asked[0], once=True, key="", limits=LIMITS)
+    assert {each.attempts for each in asked[0].requests()} == {0}
 
 
 @pytest.mark.slow

@@ -16,12 +16,14 @@ import pytest
 import yaml
 
 from board_factory import HOSTILE_NAME, small_board, submit
-from loopback_hub import TOKEN, LoopbackHub
+from loopback_hub import READER_TOKEN, TOKEN, LoopbackHub
 from queue_factory import CARD
 from real_browser import PATIENCE
 from tiny import save_clip
 from truegap.cli.app import app
-from truegap.leaderboard import LocalStore, start_worker
+from truegap.cli.pages import load_page
+from truegap.leaderboard import LocalStore, open_store, site, start_worker
+from truegap.resources import house
 from truegap.results.show import plain
 
 gradio = pytest.importorskip("gradio", reason="gradio is not installed")
@@ -271,3 +273,52 @@ def test_the_card_is_what_the_hub_reads(root):
     assert len(card["short_description"]) <= 60
     assert (root / "spaces" / "leaderboard" / card["app_file"]).is_file()
     assert "truegap[models,space]" in (root / "spaces" / "leaderboard" / "requirements.txt").read_text()
+
+
+def test_a_space_that_may_not_write_serves_what_is_there(loopback_hub, capsys, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", READER_TOKEN)
+    space = load_page("leaderboard")
+    space.prepare(open_store("hf://org"))
+    said = capsys.readouterr().err
+    assert said.startswith("the table is not made anew: ")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["leaderboard", "worker"])
+def test_a_card_says_what_the_space_needs(name):
+    _, front, text = house("spaces", name, "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    assert yaml.safe_load(front)["python_version"] == "3.12"
+    assert "HF_TOKEN" in text
+    assert "TRUEGAP_BENCHMARKS" in text
+
+
+def test_the_queue_goes_on_after_a_failure_and_leaves_alone_what_is_the_same(browser):
+    def fragment(count):
+        shown = f'<div id="results" data-refresh="1"><p id="count">{count}</p></div>'
+        return (
+            f'<main id="main" data-page="queue" data-query="?tab=queue" data-title="Queue" tabindex="-1">{shown}</main>'
+        )
+
+    page = browser.new_page()
+    try:
+        page.goto("about:blank")
+        page.set_content(f'<div id="board">{fragment("1 PENDING")}</div>')
+        page.evaluate(
+            """texts => {
+                window.calls = 0;
+                window.first = document.getElementById("results");
+                history.replaceState = () => {};
+                window.fetch = async () => {
+                    window.calls += 1;
+                    if (window.calls === 3) window.kept = window.first.isConnected;
+                    if (window.calls === 3) throw new Error("no network");
+                    return new Response(texts[window.calls < 3 ? 0 : 1]);
+                };
+            }""",
+            [fragment("1 PENDING"), fragment("1 FINISHED")],
+        )
+        page.add_script_tag(content=(Path(site.__file__).parent / "site.js").read_text(encoding="utf-8"))
+        page.wait_for_function("document.getElementById('count').textContent === '1 FINISHED'", timeout=PATIENCE)
+        assert page.evaluate("window.kept") is True
+    finally:
+        page.close()

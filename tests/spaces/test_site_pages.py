@@ -15,7 +15,7 @@ from truegap.errors import UserError
 from truegap.leaderboard import LocalStore
 from truegap.leaderboard.details import Details, details_of, keep_details, read_details
 from truegap.leaderboard.published_rows import published_rows
-from truegap.leaderboard.site import Narrow, Pages, Site, parse
+from truegap.leaderboard.site import Narrow, Pages, Site, parse, shelf
 from truegap.leaderboard.site.listing import listing
 from truegap.results.show import plain
 
@@ -192,6 +192,70 @@ def test_no_cell_of_a_csv_is_a_formula(pages, keys):
     assert f"'{FORMULA_NAME}" in {
         cell for line in csv.reader(io.StringIO(pages.csv(parse("?csv=rows"))[1])) for cell in line
     }
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_no_spreadsheet_finds_a_formula_however_it_splits_cells(tmp_path, delimiter):
+    store = LocalStore(tmp_path)
+    store.put_request(make_request(note="fine;=1+1", state="FAILED", reason="a;@x"), None)
+    submit(store, "fine\t=1+1;=2+2\n=3+3")
+    for query in ("?csv=queue", "?csv=rows"):
+        _, text = Pages(store).csv(parse(query))
+        cells = [cell for line in csv.reader(io.StringIO(text), delimiter=delimiter) for cell in line]
+        assert not [cell for cell in cells if cell.lstrip('" ').startswith(("=", "@", "+"))]
+    assert "fine =1+1,=2+2 =3+3" in text
+
+
+def test_nobody_learns_where_folders_of_this_machine_lie(tmp_path):
+    store, revision = LocalStore(tmp_path), f"sha256:{'a' * 64}"
+    place = {"benchmark": "/home/ada/bench", "benchmark_revision": None}
+    reason = "model /home/ada/my-clip: no weights; /home/ada/bench is fine"
+    store.put_request(
+        make_request("/home/ada/my-clip", revision=revision, reason=reason, state="FAILED", **place), None
+    )
+    pages = Pages(store)
+    said = pages.document(parse("?tab=queue")) + pages.csv(parse("?csv=queue"))[1]
+    assert "/home/ada" not in said
+    assert "model my-clip: no weights; bench is fine" in said
+
+
+class Remote:
+    """A store that is no folder, and fails when it is told to."""
+
+    def __init__(self, store):
+        self.store, self.broken, self.asked = store, False, 0
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.asked += 1
+            if self.broken:
+                raise UserError("503")
+            return getattr(self.store, name)(*arguments)
+
+        return call
+
+
+def test_a_hub_that_fails_takes_no_page_away_and_is_not_asked_by_every_visitor(tmp_path, monkeypatch):
+    local = LocalStore(tmp_path)
+    submit(local, "my-model")
+    local.put_request(make_request(), None)
+    store, moment = Remote(local), [0.0]
+    monkeypatch.setattr(shelf.time, "monotonic", lambda: moment[0])
+    pages = Pages(store)
+    queue = pages.document(parse("?tab=queue"))
+    asked = store.asked
+    assert pages.document(parse("?tab=queue")) == queue
+    assert store.asked == asked
+    moment[0], store.broken = 1000.0, True
+    assert pages.document(parse("?tab=queue")) == queue
+    assert "my-model" in pages.document(parse("?tab=table"))
+    assert store.asked > asked
+    moment[0], store.broken = 2000.0, False
+    local.put_request(make_request("org/newer"), None)
+    assert "org/newer" in pages.document(parse("?tab=queue"))
+    store.broken = True
+    with pytest.raises(UserError, match="503"):
+        Pages(store).document(parse("?tab=queue"))
 
 
 def test_a_csv_holds_all_rows_of_its_view(pages):

@@ -111,7 +111,7 @@ def queue(
 def work(
     store: Store = None,
     once: Annotated[bool, typer.Option("--once", help="One request, then end.")] = False,
-    key: Annotated[str | None, typer.Option(help="Only this request.")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this request: its key, or how that begins.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     engine: Annotated[str, typer.Option(help="local, or ray: the evaluation runs on a cluster.")] = "local",
     parameters: Annotated[float, typer.Option(help="The largest model, in billions of parameters.", min=0)] = 2.0,

@@ -11,7 +11,7 @@ from truegap.leaderboard.request import Request
 from truegap.leaderboard.row import Row, row_of
 from truegap.leaderboard.store import Contents, Queue, Receipt, Store, default_store, open_store
 from truegap.leaderboard.table import COLUMNS, search, table
-from truegap.leaderboard.worker import start_worker, work
+from truegap.leaderboard.worker import keep_working, start_worker, work
 
 __all__ = [
     "COLUMNS",
@@ -26,6 +26,7 @@ __all__ = [
     "Store",
     "ask",
     "default_store",
+    "keep_working",
     "open_store",
     "row_of",
     "search",

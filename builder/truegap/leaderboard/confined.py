@@ -1,8 +1,9 @@
-"""Runs truegap where it can do little harm: few files, no network, limited memory.
+"""Runs truegap where it can do little harm: few files, no TCP connection, limited memory.
 
-A model's files are data and are never
-run; should a library be made to run them all the same, the process has no token, sees no file of its parent and can
-connect to nothing (Landlock, Linux 5.13 and newer; the network from 6.7 on). What the system does not have is left out.
+A model's files are data and are never run; should a library be made to run them all the same, the process has no token,
+sees no file of its parent and makes no TCP connection (Landlock, Linux 5.13 and newer; TCP from 6.7 on). Landlock holds
+neither UDP nor sockets in files, so what must reach nothing at all belongs on a machine without a network. What the
+system does not have is left out.
 """
 
 from __future__ import annotations

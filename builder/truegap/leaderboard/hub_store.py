@@ -177,30 +177,25 @@ class _Mirror:
         return None if head is None else self.repository.read(path, head, limit=limit)
 
     def files(self, head: str, folder: str) -> Iterator[stored.File]:
-        """The JSON files of a folder."""
+        """The JSON files of a folder; safe in threads, which may ask for different commits."""
         listed = self._listed
         if listed[0] != head:
             listed = self._listed = (head, self.repository.files(head))
-            current = {file.blob for file in listed[1].values()}
-            self._blobs = {blob: data for blob, data in self._blobs.copy().items() if blob in current}
         chosen = [
             (path, file)
             for path, file in sorted(listed[1].items())
             if path.startswith(f"{folder}/") and path.endswith(".json")
         ]
-        new = [(path, file) for path, file in chosen if file.size <= LARGEST and file.blob not in self._blobs]
+        blobs = {file.blob: b"" for _, file in chosen if file.size <= LARGEST}
+        held = self._blobs
+        new = {file.blob: path for path, file in chosen if file.blob in blobs and file.blob not in held}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            brought = pool.map(lambda each: self.repository.read(each[0], head, limit=LARGEST), new)
-            for (_, file), data in zip(new, brought, strict=True):
-                self._blobs[file.blob] = data or b""
+            brought = pool.map(lambda path: self.repository.read(path, head, limit=LARGEST) or b"", new.values())
+            blobs |= {blob: held[blob] for blob in blobs.keys() & held.keys()} | dict(zip(new, brought, strict=True))
+        self._blobs = blobs
         for path, file in chosen:
-            reader: Callable[[], bytes] = partial(self._blob, file)
+            reader: Callable[[], bytes] = partial(_blob, blobs, file)
             yield path, reader
-
-    def _blob(self, file: File) -> bytes:
-        if file.size > LARGEST:
-            raise UserError(f"larger than {LARGEST} bytes")
-        return self._blobs[file.blob]
 
     def update(self, change: Callable[[str], tuple[Done, Mapping[str, bytes]]], message: str) -> Done:
         """Reads, decides and commits, until nobody came between.
@@ -228,6 +223,12 @@ class _Mirror:
                 continue
             return done
         raise UserError(f"{self.repository.name}: others wrote each of {_TRIES} times; try again later")
+
+
+def _blob(blobs: Mapping[str, bytes], file: File) -> bytes:
+    if file.size > LARGEST:
+        raise UserError(f"larger than {LARGEST} bytes")
+    return blobs[file.blob]
 
 
 def _parquet(rows: Iterable[Row]) -> bytes:

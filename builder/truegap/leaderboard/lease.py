@@ -98,6 +98,7 @@ class Lease:
     def __init__(self, store: Store, request: Request, limits: Limits, clock: Clock = now) -> None:
         """Takes over a request that was just claimed."""
         self.request, self.lost = request, threading.Event()
+        self._last: Request | None = None
         self._store, self._limits, self._clock = store, limits, clock
         self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -119,31 +120,46 @@ class Lease:
                 return
             longer = renewed(self.request, self._clock(), self._limits)
             try:
-                kept = self._store.put_request(longer, self.request)
+                if self._store.put_request(longer, self.request):
+                    self.request = longer
+                elif not self._still_ours():
+                    self.lost.set()
             except UserError:
                 # The store may come back; until the lease is over nobody else takes the request.
-                kept, longer = self._clock() < _end(self.request), self.request
-            if kept:
-                self.request = longer
-            else:
-                self.lost.set()
+                if self._clock() >= _end(self.request):
+                    self.lost.set()
 
     def close(self, change: Callable[[Request], Request]) -> bool:
         """Ends the lease with a last change; False where the request is another's by now.
 
         Raises:
-            UserError: The store cannot be written.
+            UserError: The store cannot be written now; the heartbeat goes on, and it may be tried again.
         """
         with self._lock:
-            self._over.set()
-            if self.lost.is_set():
-                return False
-            last = change(self.request)
-            if not self._store.put_request(last, self.request):
+            self._last = last = self._last or change(self.request)
+            if self.lost.is_set() or self.request == last:
+                return self.request == last
+            written = self._store.put_request(last, self.request)
+            if not written and self._still_ours():
+                written = self.request == last or self._store.put_request(last, self.request)
+            if not written:
                 self.lost.set()
                 return False
             self.request = last
+            self._over.set()
             return True
+
+    def _still_ours(self) -> bool:
+        """Takes over what the store holds if we wrote it: a write may have arrived whose answer was lost."""
+        held = next((each for each in self._store.requests() if each.key == self.request.key), None)
+        if held is None:
+            return False
+        if held == self._last:
+            self._over.set()
+        elif held != self.request.model_copy(update={"lease_until": held.lease_until}):
+            return False
+        self.request = held
+        return True
 
     def _beat(self) -> None:
         while not self._over.wait(self._limits.lease / 3) and not self.lost.is_set():

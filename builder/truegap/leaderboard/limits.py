@@ -21,7 +21,7 @@ class Limits:
         folders: Whether a model may be a folder of this machine: only where the users are those of the machine.
         parameters: Of a model, at most.
         weight_bytes: Of its weight files together, at most.
-        header_bytes: Of the header of one weight file, at most.
+        header_bytes: Of the headers of its weight files together, at most.
         requests_per_day: Of one user within 24 hours.
         waiting: Requests of one user that are not finished.
         again: Seconds until a request that failed may be made once more.
@@ -29,6 +29,8 @@ class Limits:
         rest: Seconds that a request waits after an attempt, times the attempts so far.
         lease: Seconds for which a worker holds a request; it is renewed after a third of them.
         patience: Seconds by which the clocks of two workers may differ.
+        writes: How often a worker tries to write a result to a store that is out of reach.
+        pause: Seconds between two of these.
         seconds: For one evaluation.
         memory: Bytes of address space of one evaluation on a CPU; None for no limit.
         disk: Bytes of the largest file that an evaluation may write.
@@ -47,6 +49,8 @@ class Limits:
     rest: float = 60.0
     lease: float = 900.0
     patience: float = 120.0
+    writes: int = 40
+    pause: float = 15.0
     seconds: float = 6 * 3600.0
     memory: int | None = 14 * 1024**3
     disk: int = 8 * 1024**3

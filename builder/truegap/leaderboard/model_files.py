@@ -31,6 +31,10 @@ _LICENCE = 60
 _NO_WORD = ("", *"[{&*!|>%@`~")
 """How a value begins that is none, or more than a word."""
 _LENGTH = 8
+_MOST_FILES = 256
+_MOST_DIMENSIONS = 16
+_MOST_PER_BYTE = 8
+"""Numbers in a byte: none takes less than a bit."""
 
 
 class Source(Protocol):
@@ -145,16 +149,29 @@ def licence_of(source: Source) -> str | None:
     return None if found[:1] in _NO_WORD else found
 
 
-def count_parameters(source: Source, files: Mapping[str, int], largest_header: int) -> int:
+def count_parameters(source: Source, files: Mapping[str, int], largest_headers: int) -> int:
     """Numbers in the tensors of weight files, by the files' headers alone.
 
+    Args:
+        source: Where the files are.
+        files: Bytes of each, by path.
+        largest_headers: Bytes of all headers together, at most: they are read before anybody is counted.
+
     Raises:
-        UserError: A header is larger than allowed, is not one of safetensors, or promises more than its file holds.
+        UserError: There are too many files, their headers are larger than allowed, one is not of safetensors, or it
+            promises more than its file holds.
     """
-    return sum(_count(source, path, size, largest_header) for path, size in sorted(files.items()))
+    if len(files) > _MOST_FILES:
+        raise UserError(f"its weights are in {len(files):,} files, and {_MOST_FILES} are read at most; save it again")
+    total, left = 0, largest_headers
+    for path, size in sorted(files.items()):
+        count, length = _count(source, path, size, left)
+        total, left = total + count, left - length
+    return total
 
 
-def _count(source: Source, path: str, size: int, largest: int) -> int:
+def _count(source: Source, path: str, size: int, largest: int) -> tuple[int, int]:
+    """Numbers in the tensors of one file, and bytes of its header."""
     start = source.read(path, _LENGTH) or b""
     length = int.from_bytes(start, "little")
     if len(start) < _LENGTH or length > size - _LENGTH:
@@ -164,13 +181,23 @@ def _count(source: Source, path: str, size: int, largest: int) -> int:
     try:
         header = json.loads(source.read(path, length, _LENGTH) or b"")
         tensors = [each for name, each in header.items() if name != "__metadata__"]
-        counts = [math.prod(_whole(side) for side in each["shape"]) for each in tensors]
-        ends = [_whole(each["data_offsets"][1]) for each in tensors]
+        total, end = 0, 0
+        for each in tensors:
+            total += _product(each["shape"])
+            end = max(end, _whole(each["data_offsets"][1]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         raise UserError(f"the header of {path} is not one of safetensors; save the model again") from None
-    if max(ends, default=0) > size - _LENGTH - length:
+    held = size - _LENGTH - length
+    if end > held or total > held * _MOST_PER_BYTE:
         raise UserError(f"the header of {path} promises more than the file holds; upload it again")
-    return sum(counts)
+    return total, length
+
+
+def _product(shape: Any) -> int:
+    """Numbers in a tensor; few and small factors, since a long product takes hours."""
+    if not isinstance(shape, list) or len(shape) > _MOST_DIMENSIONS:
+        raise ValueError(len(shape))
+    return math.prod(map(_whole, shape))
 
 
 def _whole(value: Any) -> int:

@@ -114,8 +114,9 @@ def _pictures(run: Run, wanted: set[tuple[str, str]], found: Found) -> dict[tupl
 
     record = run.record.benchmark
     try:
-        terms = load_benchmark(record.name)
         benchmark = open_benchmark(record.spec)
+        # A run may call its benchmark what it likes; the terms are those of what lies here.
+        terms = load_benchmark(benchmark.manifest.benchmark)
     except UserError:
         found.no_pictures = "the benchmark is not at hand, or its licence is not known"
         return {}

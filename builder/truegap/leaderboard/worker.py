@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from truegap.build.manifest import read_manifest
 from truegap.errors import UserError, first_line
 from truegap.hub.commit import AbsentError
 from truegap.hub.models import UnknownRevisionError
 from truegap.hub.snapshots import snapshot
 from truegap.leaderboard.checks import RefusedError, check_offered, examine, find_model
 from truegap.leaderboard.details import details_of, keep_details
+from truegap.leaderboard.foreign_run import check_run, take_run
 from truegap.leaderboard.job import Outcome, clean, run_job
 from truegap.leaderboard.lease import Lease, claim, failed, finished, returned
 from truegap.leaderboard.limits import Limits
@@ -27,8 +32,8 @@ from truegap.leaderboard.model_files import WEIGHTS
 from truegap.leaderboard.request import Request, now
 from truegap.leaderboard.row import row_of
 from truegap.leaderboard.store import Store
+from truegap.leaderboard.stored import LARGEST, written
 from truegap.models.files import SIDE_FILES
-from truegap.results.runs import Run, read_run
 from truegap.results.show import plain
 
 _MISTAKE = 2
@@ -36,6 +41,7 @@ _MISTAKE = 2
 
 Say = Callable[[str], object]
 Change = Callable[[Request], Request]
+Done = TypeVar("Done")
 
 
 def work(
@@ -55,7 +61,7 @@ def work(
     Args:
         store: Where the queue is, and where rows go.
         once: Ends after one request, or at once where none waits.
-        key: Only this request; with `once`, a job of its own for each.
+        key: Only this request, by its key or how that begins; with `once`, a job of its own for each.
         limits: How it is run.
         stop: When set, what runs goes back to the queue and this returns.
         progress: Called with a line now and then.
@@ -67,9 +73,10 @@ def work(
         How many requests were finished or failed.
 
     Raises:
-        UserError: With `once`: the store cannot be read or written.
+        UserError: No request has the key, or several begin like it; with `once`: the store cannot be read or written.
     """
     limits, stop = limits or Limits(), stop or threading.Event()
+    key = None if key is None else _whole(store, key)
     shop = _Shop(store, limits, stop, progress, device, engine)
     name, done = f"{socket.gethostname()[:80]}:{os.getpid()}", 0
     while not stop.is_set():
@@ -78,7 +85,7 @@ def work(
             if request is not None:
                 progress(f"{request.model} on {request.benchmark}, {request.protocol}: attempt {request.attempts}")
                 done += _handle(shop, request)
-        except (UserError, OSError) as error:
+        except Exception as error:  # a worker that died of one bad moment would leave all others waiting
             if once:
                 raise
             progress(f"waiting: {first_line(error)}")
@@ -112,6 +119,33 @@ def start_worker(
             output.close()
 
 
+def keep_working(
+    store: Store, over: threading.Event, *, device: str = "auto", folders: bool = False, pause: float = 30.0
+) -> None:
+    """Keeps a worker running: one that died, such as for want of memory, is followed by another.
+
+    Args:
+        store: Where the queue is.
+        over: When set, no other is started.
+        device: Where models run.
+        folders: Whether models may be folders of this machine.
+        pause: Seconds between two.
+    """
+    while not over.is_set():
+        # A machine that is short of memory may refuse to start it for a while.
+        with suppress(OSError):
+            start_worker(store, device=device, folders=folders).wait()
+        over.wait(pause)
+
+
+def _whole(store: Store, key: str) -> str:
+    """The key of the one request whose key begins so."""
+    found = [each.key for each in store.requests() if each.key.startswith(key)]
+    if len(found) != 1:
+        raise UserError(f"{plain(key)} is the beginning of {len(found) or 'no'} keys: see `truegap leaderboard queue`")
+    return found[0]
+
+
 @dataclass(frozen=True, slots=True)
 class _Shop:
     """Where and how requests are worked on."""
@@ -130,11 +164,14 @@ def _handle(shop: _Shop, request: Request) -> bool:
         Lease(shop.store, request, shop.limits) as lease,
         tempfile.TemporaryDirectory(prefix="truegap-work-", ignore_cleanup_errors=True) as folder,
     ):
-        change, log = _evaluate(shop, request, Path(folder), lambda: shop.stop.is_set() or lease.lost.is_set())
-        kept = not lease.lost.is_set()
-        if kept and log:
-            shop.store.put_log(request.key, log)
-        kept = kept and lease.close(change)
+        try:
+            change, log = _evaluate(shop, request, Path(folder), lambda: shop.stop.is_set() or lease.lost.is_set())
+        except Exception as error:  # noqa: BLE001  # whatever one request does to a worker, the next one is not to wait for
+            change, log = partial(_again, clean(_stumbled(shop, error), Path(folder)), shop.limits), ""
+        logged = lease.lost.is_set() or _keep_log(shop, request.key, log)
+        kept = _patiently(shop, lambda: lease.close(change))
+        if kept and not logged:
+            _keep_log(shop, request.key, log)
     last = lease.request
     said = f"{last.state} {last.reason}".rstrip() if kept else "another worker has it now"
     shop.say(f"{request.key[:12]}: {said}")
@@ -145,23 +182,24 @@ def _evaluate(shop: _Shop, request: Request, folder: Path, stopped: Callable[[],
     """What the request becomes, and its log."""
     if (run_id := _known(shop.store, request)) is not None:
         return partial(_finished, run_id), ""
-    try:
-        task = _prepare(request, shop.limits)
-    except (RefusedError, AbsentError, UnknownRevisionError) as error:
-        return partial(_failed, clean(str(error), folder)), ""
-    except UserError as error:
-        return partial(_again, clean(str(error), folder), shop.limits), ""
-    out, cluster = folder / "run", shop.engine != "local"
-    arguments = [*task.arguments, f"--out={out}", f"--device={shop.device}"]
-    outcome = run_job(
-        [*arguments, f"--engine={shop.engine}"] if cluster else arguments,
-        folder,
-        read=task.read,
-        limits=shop.limits,
-        stopped=stopped,
-        device=shop.device,
-        cluster=cluster,
-    )
+    with _as_before(request):
+        try:
+            task = _prepare(request, shop.limits)
+        except (RefusedError, AbsentError, UnknownRevisionError) as error:
+            return partial(_failed, clean(str(error), folder)), ""
+        except UserError as error:
+            return partial(_again, clean(str(error), folder), shop.limits), ""
+        out, cluster = folder / "run", shop.engine != "local"
+        arguments = [*task.arguments, f"--out={out}", f"--device={shop.device}"]
+        outcome = run_job(
+            [*arguments, f"--engine={shop.engine}"] if cluster else arguments,
+            folder,
+            read=task.read,
+            limits=shop.limits,
+            stopped=stopped,
+            device=shop.device,
+            cluster=cluster,
+        )
     return _verdict(shop, request, task, out, outcome), outcome.log
 
 
@@ -176,15 +214,72 @@ def _verdict(shop: _Shop, request: Request, task: _Task, out: Path, outcome: Out
         return partial(_failed, _last_line(outcome))
     if outcome.status != 0:
         return partial(_again, _death(outcome), limits)
-    try:
-        run = _checked(read_run(out), request, task)
-    except UserError as error:
-        return partial(_failed, clean(str(error), out.parent))
-    row = row_of(run, kind="verified", request=request.key)
+    with tempfile.TemporaryDirectory(prefix="truegap-run-", ignore_cleanup_errors=True) as mine:
+        try:
+            run = take_run(out, Path(mine))
+            check_run(run, request, read_manifest(task.folder), benchmark=task.benchmark, spec=task.spec)
+            row = row_of(run, kind="verified", request=request.key)
+            if len(written(row)) > LARGEST:
+                raise UserError(f"the row has more than {LARGEST} bytes")  # noqa: TRY301  # as the other reasons
+        except UserError as error:
+            return partial(_failed, clean(str(error), Path(mine)))
+        details = details_of(run)
     # The row last: whoever finds it finds all of it, and a worker that dies before does it again.
-    keep_details(shop.store, row.key, details_of(run))
-    shop.store.submit(row, run.scores)
+    _patiently(shop, lambda: keep_details(shop.store, row.key, details))
+    _patiently(shop, lambda: shop.store.submit(row, run.scores))
     return partial(_finished, run.record.run_id)
+
+
+def _patiently(shop: _Shop, write: Callable[[], Done]) -> Done:
+    """Writes, again and again where the store is out of reach for a while: an evaluation may have taken hours."""
+    for _ in range(shop.limits.writes - 1):
+        try:
+            return write()
+        except (UserError, OSError) as error:
+            if shop.stop.is_set():
+                raise
+            shop.say(f"waiting: {first_line(error)}")
+            shop.stop.wait(shop.limits.pause)
+    return write()
+
+
+def _keep_log(shop: _Shop, key: str, log: str) -> bool:
+    """Whether the log is kept; a request ends without it too."""
+    try:
+        if log:
+            shop.store.put_log(key, log)
+    except (UserError, OSError) as error:
+        shop.say(f"no log: {first_line(error)}")
+        return False
+    return True
+
+
+def _stumbled(shop: _Shop, error: Exception) -> str:
+    """What everybody reads of an error of the worker's own; the whole of it is for who runs it."""
+    if isinstance(error, UserError):
+        return str(error)
+    shop.say("".join(traceback.format_exception(error)))
+    return f"the worker itself failed: {type(error).__name__}"
+
+
+@contextmanager
+def _as_before(request: Request) -> Iterator[None]:
+    """Removes a model from the cache afterwards that was not there: a disk holds few of many."""
+    place = None if request.local else _cached("model", request.model)
+    there = place is None or place.exists()
+    try:
+        yield
+    finally:
+        if place is not None and not there:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _cached(kind: str, repository: str) -> Path:
+    """Where what is downloaded of a repository lies."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=repository, repo_type=kind)
 
 
 def _finished(run_id: str, held: Request) -> Request:
@@ -207,24 +302,25 @@ def _known(store: Store, request: Request) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What is run: the command's arguments, what it reads, and the benchmark as it is told it."""
+    """What is run: the command's arguments, what it reads, the model and the benchmark as it is told them."""
 
     arguments: list[str]
     read: list[Path]
+    spec: str
     benchmark: str
+    folder: Path
+    """Where the benchmark lies."""
 
 
 def _prepare(request: Request, limits: Limits) -> _Task:
     """Checks a request once more, since others may write to the queue, and brings its files here."""
-    from huggingface_hub import constants
-
     check_offered(request, limits)
     source = find_model(request.model, None if request.local else request.revision, limits)
     if source.revision != request.revision:
         raise RefusedError(f"model {request.model}: its files changed since it was submitted; submit it again")
     found = examine(source, limits)
-    spec, cache = request.model, Path(constants.HF_HUB_CACHE)
-    arguments, read = [f"--protocol={request.protocol}", f"--profile={request.profile}"], [cache]
+    spec, read = request.model, []
+    arguments = [f"--protocol={request.protocol}", f"--profile={request.profile}"]
     if request.local:
         read.append(Path(request.model))
     else:
@@ -232,26 +328,17 @@ def _prepare(request: Request, limits: Limits) -> _Task:
         snapshot(request.model, request.revision, wanted, kind="model", subfolders=True)
         spec = request.model if found.library == "transformers" else f"hf-hub:{request.model}"
         arguments.append(f"--model-revision={request.revision}")
+        read.append(_cached("model", request.model))
     benchmark = request.benchmark
     if request.benchmark_revision is None:
-        read.append(Path(benchmark))
+        folder = Path(benchmark)
+        read.append(folder)
     else:
         benchmark += f"@{request.benchmark_revision}"
-        snapshot(request.benchmark, request.benchmark_revision, ["manifest.json", "data/*"])
-    return _Task(["evaluate", f"--model={spec}", f"--benchmark={benchmark}", *arguments], read, benchmark)
-
-
-def _checked(run: Run, request: Request, task: _Task) -> Run:
-    """The run, if it answers the request: what the process wrote is not trusted either."""
-    record = run.record
-    told = (record.benchmark.spec, record.benchmark.content, record.protocol)
-    if told != (task.benchmark, request.content, request.protocol):
-        raise UserError("the benchmark is not what it was when the model was submitted: submit it again")
-    if str(record.options.get("profile", "")).partition("-")[0] != request.profile:
-        raise UserError("the run is of another profile: submit it again")
-    if not request.local and record.model.revision != request.revision:
-        raise UserError(f"the run is of revision {plain(record.model.revision)}, not of the one that was asked for")
-    return run
+        folder = snapshot(request.benchmark, request.benchmark_revision, ["manifest.json", "data/*"]).folder
+        read.append(_cached("dataset", request.benchmark))
+    arguments = ["evaluate", f"--model={spec}", f"--benchmark={benchmark}", *arguments]
+    return _Task(arguments, read, spec, benchmark, folder)
 
 
 def _last_line(outcome: Outcome) -> str:

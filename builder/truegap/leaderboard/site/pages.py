@@ -81,7 +81,7 @@ class Pages:
         if view.csv == "rows":
             sheet = listing(rows, view, whole=True).sheet
         elif view.csv == "queue":
-            sheet = queue_sheet(self.store.requests(), view, whole=True)
+            sheet = queue_sheet(self.shelf.requests(), view, whole=True)
         elif view.csv == "compared":
             sheet = self._compare(view, rows).sheet
         elif (row := rows.find(view.model)) and view.csv in ("configs", "questions"):
@@ -126,9 +126,9 @@ class Pages:
         if view.tab == "compare":
             return self._comparing(view, rows)
         if view.tab == "queue":
-            requests = self.store.requests()
+            requests = self.shelf.requests()
             known = any(each.key == view.log for each in requests)
-            log = self.store.log(view.log) if known else None
+            log = self.shelf.log(view.log) if known else None
             return view, {"states": states(requests), "sheet": queue_sheet(requests, view), "log": log}
         return view, {"own_entry": own_entry()}
 

@@ -44,17 +44,26 @@ def queue_sheet(requests: Sequence[Request], view: View, *, whole: bool = False)
 
 
 def _line(request: Request, view: View) -> list[Cell]:
-    model = request.model.rstrip("/").rpartition("/")[2] if request.local else request.model
-    benchmark = request.benchmark.rstrip("/").rpartition("/")[2]
+    # Where a folder lies is for who runs this machine alone.
+    model = _last(request.model) if request.local else request.model
+    benchmark = _last(request.benchmark)
+    reason = request.reason.replace(request.model, model)
+    if request.benchmark_revision is None:
+        reason = reason.replace(request.benchmark, benchmark)
+    asked = benchmark if request.benchmark_revision is None else request.benchmark
     return [
         Cell(request.state, (request.state,), badge=True),
         Cell(plain(model, 120), (model, request.revision), title=request.revision),
-        Cell(f"{plain(benchmark, 80)} {plain(request.version)}", (benchmark, request.version)),
+        Cell(f"{plain(benchmark, 80)} {plain(request.version)}", (asked, request.version)),
         Cell(f"{request.protocol}, {request.profile}", (request.protocol, request.profile)),
         Cell(plain(request.user, 60), (request.user,)),
         Cell(request.submitted[:16].replace("T", " "), (request.submitted,)),
         Cell(str(request.attempts), (request.attempts,)),
-        Cell(plain(request.reason, 240) or "-", (request.reason,)),
+        Cell(plain(reason, 240) or "-", (reason,)),
         Cell(plain(request.note, 120) or "-", (request.note,)),
         Cell("log", (), link=view.query(tab="queue", log=request.key)),
     ]
+
+
+def _last(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]

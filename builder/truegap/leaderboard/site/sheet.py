@@ -8,6 +8,7 @@ from io import StringIO
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))
 """How a cell begins that a spreadsheet may take for a formula, full-width forms too."""
+_ENDS = str.maketrans(";\t\r\n\v\f", ",     ")
 _HEATS = 10
 
 
@@ -97,13 +98,18 @@ def to_csv(sheet: Sheet) -> str:
 
 
 def guarded(value: object) -> object:
-    """A cell of a CSV: text that a spreadsheet would take for a formula gets a quote before it.
+    r"""A cell of a CSV: text that a spreadsheet would take for a formula gets a quote before it.
+
+    What some spreadsheets take for the end of a cell, a semicolon, a tab or the end of a line, is replaced.
 
     >>> guarded("=1+1"), guarded("  @x"), guarded("clip"), guarded(-0.5), guarded(None)
     ("'=1+1", "'  @x", 'clip', -0.5, '')
+    >>> guarded("fine;=1+1"), guarded("fine\t=1+1")
+    ('fine,=1+1', 'fine =1+1')
     """
     if value is None:
         return ""
-    if isinstance(value, str) and (value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA)):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    text = value.translate(_ENDS)
+    return f"'{text}" if (value.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA)) else text

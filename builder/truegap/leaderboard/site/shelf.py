@@ -9,16 +9,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from truegap.errors import UserError
 from truegap.hub.snapshots import is_repository
 from truegap.leaderboard.details import Details, read_details
 from truegap.leaderboard.local_store import LocalStore
 from truegap.leaderboard.published_rows import published_rows
+from truegap.leaderboard.request import Request
 from truegap.leaderboard.store import Store
 from truegap.results.records import ScoresRecord
 
 Row = dict[str, Any]
 """One row: by column of `truegap.leaderboard.table`."""
 _SECONDS = 30.0
+_BRIEF = 3.0
+"""Seconds after which the queue page asks again."""
 _MOST_KEPT = 128
 _SHORT = 16
 Kept = TypeVar("Kept")
@@ -92,23 +96,57 @@ class Shelf:
     def __init__(self, store: Store) -> None:
         """Reads nothing yet."""
         self.store = store
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.Lock()
         self._stamp: object = None
         self._rows: Rows | None = None
+        self._brief: OrderedDict[str, tuple[float, Any]] = OrderedDict()
         self._read: OrderedDict[tuple[str, str], tuple[object, Any]] = OrderedDict()
 
     def rows(self) -> Rows:
         """The rows as they are now.
 
         Raises:
-            UserError: The store's table is broken.
+            UserError: The store's table is broken, or cannot be read for the first time.
         """
         with self._lock:
             stamp = self._now()
             if self._rows is None or stamp != self._stamp:
-                self._rows = gathered(self.store.table().to_pylist())
+                try:
+                    self._rows = gathered(self.store.table().to_pylist())
+                except (UserError, OSError):
+                    # A Hub that fails for a while takes nothing away that was there.
+                    if self._rows is None or isinstance(self.store, LocalStore):
+                        raise
                 self._stamp = stamp
             return self._rows
+
+    def requests(self) -> list[Request]:
+        """Every readable request, oldest first; of the Hub some seconds old, however many look."""
+        return self._briefly("", self.store.requests)
+
+    def log(self, key: str) -> str:
+        """What the last attempt at a request printed, likewise."""
+        return self._briefly(key, lambda: self.store.log(key))
+
+    def _briefly(self, name: str, read: Callable[[], Kept]) -> Kept:
+        """What was read a few seconds ago, or is read now; where that fails, what was there before."""
+        if isinstance(self.store, LocalStore):
+            return read()
+        with self._reading:
+            moment, held = time.monotonic(), self._brief.get(name)
+            if held is None or held[0] + _BRIEF <= moment:
+                try:
+                    held = (moment, read())
+                except (UserError, OSError):
+                    if held is None:
+                        raise
+                    held = (moment, held[1])
+                self._brief[name] = held
+                self._brief.move_to_end(name)
+                while len(self._brief) > _MOST_KEPT:
+                    self._brief.popitem(last=False)
+            found: Kept = held[1]
+            return found
 
     def scores(self, key: str) -> ScoresRecord | None:
         """All that a row's run says, where that is known."""

@@ -15,7 +15,10 @@
       if (!answer.ok) throw new Error(answer.statusText);
       text = await answer.text();
     } catch (error) {
-      if (error.name !== "AbortError") document.getElementById("count")?.replaceChildren("The server does not answer.");
+      // Who aborted this one asks anew; any other failure may pass.
+      if (error.name === "AbortError") return;
+      document.getElementById("count")?.replaceChildren("The server does not answer.");
+      refreshLater();
       return;
     }
     const fresh = new DOMParser().parseFromString(text, "text/html");
@@ -23,7 +26,9 @@
     const focused = document.activeElement?.id;
     const left = document.querySelector("#results .scroll")?.scrollLeft ?? 0;
     if (part && next.dataset.page === main().dataset.page) {
-      document.getElementById("results")?.replaceWith(fresh.getElementById("results"));
+      const [shown, results] = [document.getElementById("results"), fresh.getElementById("results")];
+      // What is the same stays: a log that somebody reads would jump.
+      if (shown && results && !shown.isEqualNode(results)) shown.replaceWith(results);
       Object.assign(main().dataset, next.dataset);
       if (left) document.querySelector("#results .scroll")?.scrollTo(left, 0);
     } else {
