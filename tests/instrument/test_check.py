@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from truegap.cli.app import app
 from truegap.errors import UserError
-from truegap.instrument import RESULT, Check, check_instrument
+from truegap.instrument import RESULT, Check, check, check_instrument
 from truegap.instrument.plan import CONTEXT, PROFILES, READERS, SINGLE, STRONG, profile
 from truegap.report.instrument import instrument_page
 
@@ -24,12 +24,14 @@ KEYS = [
     "prediction",
     "diagonal",
     "left",
+    "retrieval",
     "context",
     "swap",
     "alarms",
     "max_skew",
     "coverage",
     "power",
+    "accuracy",
 ]
 
 
@@ -45,6 +47,8 @@ def lines(finished):
 
 def test_every_line_is_there_with_its_figures(lines):
     assert list(lines) == KEYS
+    assert [key for key, line in lines.items() if line.holds is None] == ["accuracy"]
+    assert lines["accuracy"].found == "Not measured: fewer than 50 images of a gender."
     for line in lines.values():
         assert line.rows
         assert len({tuple(row) for row in line.rows}) == 1
@@ -103,12 +107,35 @@ def test_another_check_or_a_stranger_is_not_overwritten(finished, tmp_path):
         check_instrument(tmp_path / "mine.txt", PROFILES["lite"], workers=1, progress=silent)
 
 
+@pytest.mark.parametrize("changed", [{"commit": "0" * 40}, {"truegap": "0.0.9"}])
+def test_results_of_other_code_are_not_gone_on_with(tmp_path, monkeypatch, changed):
+    here = check.environment()
+    out = tmp_path / "check"
+    check._claim(out, PROFILES["lite"], 0)
+    check._claim(out, PROFILES["lite"], 0)
+    monkeypatch.setattr(check, "environment", lambda: here.model_copy(update=changed))
+    with pytest.raises(UserError, match="other code began") as told:
+        check._claim(out, PROFILES["lite"], 0)
+    assert "\n" not in str(told.value)
+    monkeypatch.undo()
+    plan = json.loads((out / "plan.json").read_text())
+    (out / "plan.json").write_text(json.dumps({name: value for name, value in plan.items() if name != "code"}))
+    with pytest.raises(UserError, match="other code began"):
+        check._claim(out, PROFILES["lite"], 0)
+    (out / "plan.json").write_text("[")
+    with pytest.raises(UserError, match="another profile, seed or version"):
+        check._claim(out, PROFILES["lite"], 0)
+
+
 def test_the_page_shows_every_line_and_three_figures(finished):
     page = instrument_page(finished[1])
     assert page.count("<svg") == 3
     for line in finished[1].lines:
         assert line.tolerance.replace("'", "&#39;") in page
     assert page.count("does not hold</span>") == len(finished[1].failing)
+    assert page.count("not measured</span>") == 1
+    assert f"{len(finished[1].holding)} of {len(KEYS)} lines hold" in page
+    assert len(finished[1].holding) + len(finished[1].failing) == len(KEYS) - 1
 
 
 def test_the_page_lets_no_markup_through(finished):
@@ -128,7 +155,8 @@ def test_the_command_prints_verdicts_and_exits_0(finished, tmp_path, monkeypatch
     )
     assert told.exit_code == 0
     assert told.stdout.count("does not hold") == len(finished[1].failing) > 0
-    assert "lines hold; not:" in told.stdout
+    assert f"{len(finished[1].holding)} of {len(KEYS)} lines hold; not:" in told.stdout
+    assert told.stdout.count("not measured") == 1
     assert (folder / "index.html").is_file()
     as_json = CliRunner().invoke(
         app, ["check-instrument", "--profile", "lite", "--out", str(folder), "--workers", "1", "--json"]

@@ -88,10 +88,22 @@ def test_a_models_own_features_go_with_its_runs_alone_and_gaps_are_counted(tmp_p
 
 def test_what_does_not_go_together_is_refused(tmp_path):
     run = make_run(tmp_path / "one", "one")
-    with pytest.raises(UserError, match="no result of `truegap spurious` is of this benchmark \\(synthetic"):
+    with pytest.raises(UserError, match=r"none of 1 runs goes with a result .* the same build of coco-gender"):
         associate([result(benchmark="coco-gender")], [run])
     with pytest.raises(UserError, match="are both of convnext_base, finetuned on synthetic"):
         associate([result(), result(spurious_id="other")], [run])
+
+
+def test_a_run_that_does_not_fit_is_left_out_and_counted(tmp_path):
+    runs = [make_run(tmp_path / name, name, benchmark=name) for name in ("synthetic", "facet", "phase")]
+    found = associate([result()], runs)
+    assert found.run_ids == [runs[0].record.run_id]
+    assert found.foreign_run_ids == [each.record.run_id for each in runs[1:]]
+    assert found.associations == associate([result()], runs[:1]).associations
+    page = write_association(found, tmp_path / "out")
+    assert "2 runs are left out: no result is of the benchmark" in page.read_text()
+    assert json.loads((tmp_path / "out/association.json").read_text())["foreign_run_ids"] == found.foreign_run_ids
+    assert "left out" not in write_association(associate([result()], runs[:1]), tmp_path / "all").read_text()
 
 
 def test_the_page_and_the_picture_hold_every_cell_and_nothing_hostile(tmp_path):

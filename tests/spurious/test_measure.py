@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -74,13 +75,13 @@ class Progress:
         yield advance
 
 
-def measured(benchmark, folder, *, finetuned=False, progress=None, **conventions):
+def measured(benchmark, folder, *, finetuned=False, progress=None, accept=None, **conventions):
     with EmbeddingCache() as cache:
         backbone = load_backbone(NAME, pretrained=False, side=SIDE, device="cpu")
         reader = Reader(NAME, backbone, cache, finetuned=finetuned, hidden=8)
         chosen = Conventions(**{**QUICK, **conventions})
         found, known = measure(
-            open_benchmark(benchmark), reader, chosen, folder=folder, progress=progress or Progress()
+            open_benchmark(benchmark), reader, chosen, folder=folder, progress=progress or Progress(), accept=accept
         )
     return read_spurious(found), known
 
@@ -138,6 +139,27 @@ def test_what_is_known_is_not_computed_again_and_what_was_interrupted_goes_on(be
     assert measured(benchmark, tmp_path / "r", **asked)[1]
     with pytest.raises(UserError, match="holds another result"):
         measured(benchmark, tmp_path / "r", features=("color",))
+
+
+def test_a_result_made_of_other_views_is_not_taken_for_this_one(benchmark, tmp_path, monkeypatch):
+    asked = {"features": ("object",), "epochs": 2}
+    first, _ = measured(benchmark, tmp_path / "r", **asked)
+    assert measured(benchmark, tmp_path / "r", **asked)[1]
+    monkeypatch.setattr(import_module("truegap.spurious.measure"), "VERSION", first.options["views"] + 1)
+    with pytest.raises(UserError, match="holds another result"):
+        measured(benchmark, tmp_path / "r", **asked)
+
+
+def test_a_result_that_is_not_accepted_is_not_computed(benchmark, tmp_path):
+    def refuses(record):
+        assert record.accuracies == []
+        raise UserError("not this one")
+
+    progress = Progress()
+    with pytest.raises(UserError, match="not this one"):
+        measured(benchmark, tmp_path / "r", progress=progress, accept=refuses)
+    assert progress.bars == []
+    assert not (tmp_path / "r").exists()
 
 
 def test_a_backbone_is_trained_as_a_whole(benchmark, tmp_path):
@@ -213,9 +235,16 @@ def test_the_command_sets_acc_b_against_the_changes_of_runs(benchmark, tmp_path)
     record = run_record("one")
     record = record.model_copy(update={"benchmark": record.benchmark.model_copy(update={"content": content})})
     write_run(tmp_path / "runs/one", record, scores_record(record.run_id))
+    foreign = run_record("two")
+    write_run(tmp_path / "runs/two", foreign, scores_record(foreign.run_id))
     asked = ("--benchmark", benchmark, *SMALL, "--features", "color,object", "--seeds", 2, "--epochs", 3)
+    done = run(*asked, "--out", tmp_path / "r", "--runs", tmp_path / "runs/two")
+    assert isinstance(done.exception, UserError)
+    assert "none of 1 runs goes with" in str(done.exception)
+    assert not list((tmp_path / "cache").rglob("fits.sqlite"))
     done = run(*asked, "--out", tmp_path / "r", "--runs", tmp_path / "runs")
     assert done.exit_code == 0, done.exception
+    assert "1 run is left out" in done.stderr
     assert "over 6 cells" in done.stdout
     assert (tmp_path / "r/association.html").is_file()
     assert len(list((tmp_path / "r").glob("*.png"))) == 1
@@ -234,7 +263,7 @@ def test_the_command_sets_acc_b_against_the_changes_of_runs(benchmark, tmp_path)
         (("--model-revision", "main"), "--model-revision is an option of --model"),
         (("--model", "no/such"), "no/such"),
         (("--runs", "nowhere"), "there is no folder nowhere"),
-        (("--also", "nowhere"), "nowhere has no spurious.json"),
+        (("--also", "nowhere"), "--also goes with --runs"),
         ((*SMALL[:-4], "--training", "finetuned", "--dtype", "float16", "--device", "cpu"), "float16 is too narrow"),
     ],
 )

@@ -88,11 +88,30 @@ def test_categories_are_sorted_and_hold_no_person():
     assert multi_hot(labels, names).tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 0], [1, 0, 0]]
 
 
-@pytest.mark.parametrize("label", ["person", "Man", "little_girl", "standing-boy"])
+_PERSONS_BY_ANY_NAME = (
+    *(
+        "person",
+        "Man",
+        "little_girl",
+        "standing-boy",
+        "persons",
+        "humans",
+        "pedestrian",
+        "rider",
+        "mother",
+        "policeman",
+    ),
+    *("Human face", "Human beard", "person's hat", "brides", "mothers", "Ladies", "police officer", "beard", "crowd"),
+)
+
+
+@pytest.mark.parametrize("label", _PERSONS_BY_ANY_NAME)
 def test_persons_by_any_name(label):
     assert tells_person(label)
 
 
-@pytest.mark.parametrize("label", ["", "manhole", "human skeleton model", "baby bed"])
+@pytest.mark.parametrize(
+    "label", ["", "manhole", "snowman", "baby bed", "pants", "glasses", "Clock face", "record player", "pitcher"]
+)
 def test_things_with_a_persons_name_in_them(label):
     assert not tells_person(label)

@@ -17,7 +17,8 @@ _HELP = """Measure planted truth with the instrument: reference models of known 
 Readers of the person, the background, an object, the colour cast or the brightness, and mixtures, are evaluated like
 any model at several correlations of these features with the label. Bias, changes, context gap, background swap, false
 alarms, coverage and power are held against what was planted; a page shows what holds and what does not, such as what a
-perturbation fails to remove. No download. An interrupted check goes on with the same command.
+perturbation fails to remove. No download. An interrupted check goes on with the same command and
+the same code.
 
 Examples:
 
@@ -29,6 +30,9 @@ Examples:
 """
 
 
+_VERDICTS = {True: ("holds", "green"), False: ("does not hold", "yellow"), None: ("not measured", "white")}
+
+
 def register(app: typer.Typer) -> None:
     """Adds the verb."""
     app.command("check-instrument", help=_HELP)(check_instrument)
@@ -37,7 +41,7 @@ def register(app: typer.Typer) -> None:
 def check_instrument(
     out: Annotated[Path, typer.Option(help="Where benchmarks, runs, the result and its page go.")] = Path("instrument"),
     profile: Annotated[
-        str, typer.Option(help="full (some minutes), or lite (fewer pictures, about a minute).")
+        str, typer.Option(help="full (some minutes), or lite (fewer pictures, a minute or two).")
     ] = "full",
     seed: Annotated[int, typer.Option(min=0, help="Another seed, other pictures.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
@@ -58,9 +62,10 @@ def check_instrument(
 
 def _print(found: Check, page: Path) -> None:
     for line in found.lines:
-        verdict = typer.style("holds        ", fg="green") if line.holds else typer.style("does not hold", fg="yellow")
+        said, colour = _VERDICTS[line.holds]
+        verdict = typer.style(f"{said:<13}", fg=colour)
         typer.echo(f"{verdict}  {line.key:<11} {line.found}")
     failing = ", ".join(line.key for line in found.failing)
     told = f"; not: {failing}" if failing else ""
-    typer.echo(f"\n{len(found.lines) - len(found.failing)} of {len(found.lines)} lines hold{told}")
+    typer.echo(f"\n{len(found.holding)} of {len(found.lines)} lines hold{told}")
     typer.echo(f"The figures: {page}\n({found.seconds:.0f} s)")

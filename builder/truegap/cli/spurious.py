@@ -20,7 +20,8 @@ patches; object: the categories of the objects, an MLP reads them; background: t
 is trained to tell women from men: balanced, 8:1:1, stopped early, five seeds. Above 50 % the feature is correlated with
 gender. With --model it is a linear probe on the image features of a dual encoder: what the feature gives away to it.
 
-With --runs of the same benchmark, Pearson's r of Acc_b and delta over models and features, with a scatter.
+With --runs of the same benchmark, Pearson's r of Acc_b and delta over models and features, with a scatter. Runs of
+other benchmarks or models are left out and counted.
 
 Trainings and features are kept in a cache: an interrupted command goes on, and a second one computes nothing.
 
@@ -102,6 +103,7 @@ def spurious(
     from truegap.models import EmbeddingCache
     from truegap.results.runs import find_runs, read_run
     from truegap.spurious import Conventions, Reader, check_counts, measure, read_spurious
+    from truegap.spurious.associate import associate
 
     _refuse_foreign(context, model)
     conventions = Conventions(
@@ -118,6 +120,8 @@ def spurious(
     conventions.check()
     if training not in _TRAININGS:
         raise UserError(f"--training {training}: use one of {', '.join(_TRAININGS)}")
+    if also and not runs:
+        raise UserError("--also goes with --runs: without runs there is no change to set Acc_b against")
     evaluated = [read_run(folder) for folder in find_runs(runs)] if runs else []
     others = [read_spurious(folder) for folder in also or ()]
     opened = open_benchmark(benchmark, ["original"])
@@ -140,7 +144,14 @@ def spurious(
                     f"training {backbone} on a CPU takes long: --training frozen, or a smaller backbone", err=True
                 )
         folder, known = measure(
-            opened, reader, conventions, folder=out, progress=progress, command=["truegap", *sys.argv[1:]]
+            opened,
+            reader,
+            conventions,
+            folder=out,
+            progress=progress,
+            command=["truegap", *sys.argv[1:]],
+            # What does not go together is refused now, not after hours of training.
+            accept=(lambda record: associate([record, *others], evaluated)) if evaluated else None,
         )
     if known:
         typer.echo(f"{folder} is finished already: nothing to do", err=True)
@@ -150,13 +161,14 @@ def spurious(
     else:
         _summarise(record, folder)
     if evaluated:
-        from truegap.report.spurious import sentence, write_association
-        from truegap.spurious.associate import associate
+        from truegap.report.spurious import foreign_runs, sentence, write_association
 
         found = associate([record, *others], evaluated)
         page = write_association(found, folder)
         for each in found.associations:
             typer.echo(sentence(each), err=as_json)
+        if foreign := foreign_runs(found):
+            typer.echo(foreign, err=True)
         typer.echo(f"scatter: {page}", err=as_json)
 
 

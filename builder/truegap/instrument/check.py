@@ -14,7 +14,7 @@ import numpy as np
 from truegap.engine import run_tasks
 from truegap.errors import UserError
 from truegap.files.atomic import write_bytes
-from truegap.instrument import chance, context, growth, matrix, sampling, worlds
+from truegap.instrument import accuracy, chance, context, growth, matrix, retrieval, sampling, worlds
 from truegap.instrument.benchmarks import BenchmarkTask, make, prediction
 from truegap.instrument.evidence import Evidence
 from truegap.instrument.plan import KINDS, READERS, Profile, asked, spec
@@ -27,6 +27,7 @@ from truegap.synthetic.selection import GENERATOR
 
 RESULT = "instrument.json"
 _PLAN = "plan.json"
+_ACCURACY = "accuracy"
 
 LINES: tuple[Callable[[Evidence], Line], ...] = (
     growth.bias,
@@ -35,12 +36,14 @@ LINES: tuple[Callable[[Evidence], Line], ...] = (
     matrix.prediction,
     matrix.diagonal,
     matrix.left,
+    retrieval.moves,
     context.share,
     context.swap,
     chance.alarms,
     chance.max_skew,
     sampling.coverage,
     sampling.power,
+    accuracy.nothing,
 )
 """In the order in which they are shown."""
 
@@ -63,7 +66,7 @@ def check_instrument(
         The lines with their figures; also written to `out` as `instrument.json`.
 
     Raises:
-        UserError: `out` holds something else, or a check of another profile, seed or version.
+        UserError: `out` holds something else, or a check of another profile, seed or state of the code.
     """
     started = time.monotonic()
     _claim(out, profile, seed)
@@ -73,6 +76,7 @@ def check_instrument(
     _all("drawing benchmarks", make, benchmarks, workers, progress)
     _all("asking reference models", evaluate, runs, workers, progress)
     _all("looking for gaps where none are", worlds.look, fresh, workers, progress)
+    accuracy.look(benchmarks[-1].folder, out / _ACCURACY, progress)
     evidence = gathered(out, profile, seed)
     with progress("holding them against the truth", len(LINES)) as advance:
         lines = [_advanced(line(evidence), advance) for line in LINES]
@@ -103,6 +107,7 @@ def gathered(out: Path, profile: Profile, seed: int) -> Evidence:
         predicted={task.rho: prediction(task) for task in benchmarks},
         men=np.array([label(seed, index) == "man" for index in range(profile.images)]),
         worlds=[world for task in fresh for world in worlds.seen(task)],
+        accuracies=accuracy.seen(out / _ACCURACY),
     )
 
 
@@ -147,14 +152,16 @@ def _advanced(line: Line, advance: Callable[[int], None]) -> Line:
 
 
 def _claim(out: Path, profile: Profile, seed: int) -> None:
-    """Makes the folder, or goes on with the same check's.
+    """Makes the folder, or goes on with the same check's: of the same profile and seed, by the same code.
+
+    Two checkouts with uncommitted changes at the same commit are taken for the same code.
 
     Raises:
         UserError: It holds something else.
     """
-    wanted = json.dumps(
-        {"profile": profile.name, "seed": seed, "generator": GENERATOR, "reference": VERSION}, sort_keys=True
-    )
+    here = environment()
+    code = {"truegap": here.truegap, "commit": here.commit, "dirty": here.dirty}
+    wanted = {"profile": profile.name, "seed": seed, "generator": GENERATOR, "reference": VERSION, "code": code}
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file: give a folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -162,6 +169,23 @@ def _claim(out: Path, profile: Profile, seed: int) -> None:
     if not plan.exists():
         if any(out.iterdir()):
             raise UserError(f"--out {out} holds something else: give an empty folder")
-        write_bytes(plan, wanted.encode())
-    elif plan.read_text(encoding="utf-8", errors="replace") != wanted:
-        raise UserError(f"--out {out} holds a check of another profile, seed or version: choose another --out")
+        write_bytes(plan, json.dumps(wanted, sort_keys=True).encode())
+        return
+    found = _read(plan)
+    if found == wanted:
+        return
+    if {**found, "code": code} == wanted:
+        raise UserError(
+            f"--out {out} holds a check that other code began, whose figures may differ from those of this truegap "
+            f"({code['truegap']}, commit {code['commit'] or 'unknown'}): choose another --out"
+        )
+    raise UserError(f"--out {out} holds a check of another profile, seed or version: choose another --out")
+
+
+def _read(plan: Path) -> dict[str, Any]:
+    """What a folder was begun for; nothing where that cannot be read."""
+    try:
+        found = json.loads(plan.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

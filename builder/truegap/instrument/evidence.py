@@ -13,6 +13,7 @@ from truegap.instrument.benchmarks import Readings
 from truegap.instrument.plan import QUESTIONS, READERS, Profile
 from truegap.instrument.runs import Measured
 from truegap.instrument.worlds import World
+from truegap.spurious import AccuracyRecord
 from truegap.synthetic.reference import SPAN, lean_of_question
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,7 @@ class Evidence:
         predicted: By rho, what the rendering predicts.
         men: Per image, whether it shows a man; the same at every rho.
         worlds: Fresh benchmarks without any correlation.
+        accuracies: Acc_b of the benchmark at rho 0; empty where it was not measured.
     """
 
     profile: Profile
@@ -37,6 +39,7 @@ class Evidence:
     predicted: Mapping[float, Readings]
     men: NDArray[np.bool_]
     worlds: Sequence[World]
+    accuracies: Sequence[AccuracyRecord] = ()
 
     @property
     def strongest(self) -> float:

@@ -28,7 +28,8 @@ class Line(Record):
     """What must come out."""
     tolerance: str
     """How far from it still counts."""
-    holds: bool
+    holds: bool | None
+    """None where it was not measured."""
     found: str
     """What came out, in a sentence."""
     rows: list[Row]
@@ -52,4 +53,9 @@ class Check(Record):
     @property
     def failing(self) -> list[Line]:
         """The lines that do not hold."""
-        return [line for line in self.lines if not line.holds]
+        return [line for line in self.lines if line.holds is False]
+
+    @property
+    def holding(self) -> list[Line]:
+        """The lines that hold; what was not measured is in neither list."""
+        return [line for line in self.lines if line.holds]

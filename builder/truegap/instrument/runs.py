@@ -121,17 +121,21 @@ class Measured:
             if (each.metric, each.scope, each.config) == (self.metric, "all", config)
         )
 
+    def contrast(self, config: str) -> ContrastRecord:
+        """A config against its control, in pairs; of a background swap, against one of the same gender."""
+        return next(
+            each
+            for each in self.run.scores.contrasts
+            if (each.metric, each.scope, each.config) == (self.metric, "all", config)
+        )
+
     def context(self) -> ContextRecord:
         """What of it stays with the person removed."""
         return next(each for each in self.run.scores.contexts if (each.metric, each.scope) == (self.metric, "all"))
 
     def swap(self) -> ContrastRecord:
         """A background of the other gender against one of the same."""
-        return next(
-            each
-            for each in self.run.scores.contrasts
-            if (each.metric, each.scope, each.config) == (self.metric, "all", "background-swap-cross")
-        )
+        return self.contrast("background-swap-cross")
 
     def yes(self, config: str) -> tuple[Floats, NDArray[np.bool_]]:
         """p(Yes) of an answerer, `(questions, images)`, and which images show a man."""

@@ -224,8 +224,18 @@ stands beside. A Δ is large, too, where the original score is near 0.</p>
 _SECTION = Markup("<h2>{}</h2>\n{}\n<p>{}.</p>\n{}")
 
 
+def foreign_runs(found: AssociationsRecord) -> str:
+    """How many runs are not in it, in words; empty where all are."""
+    count = len(found.foreign_run_ids)
+    if not count:
+        return ""
+    runs = "1 run is" if count == 1 else f"{count} runs are"
+    return f"{runs} left out: no result is of the benchmark and of a backbone or the model"
+
+
 def _page(found: AssociationsRecord) -> str:
-    sections = []
+    foreign = foreign_runs(found)
+    sections = [Markup("<p>{}.</p>").format(foreign)] if foreign else []
     for each in found.associations:
         left_out = "; ".join(f"{count} without a number: {plain(reason)}" for reason, count in each.left_out.items())
         more = Markup("<p>{}.</p>").format(left_out) if left_out else ""

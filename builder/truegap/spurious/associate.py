@@ -44,21 +44,20 @@ def associate(results: Sequence[SpuriousRecord], runs: Sequence[Run]) -> Associa
         results: Of `truegap spurious`, at most one per benchmark and reader.
         runs: Of `truegap evaluate`.
 
+    A run without a result on its benchmark is left out, and named.
+
     Returns:
         An association per metric and reader.
 
     Raises:
-        UserError: A run has no result on its benchmark, or two results say the same of one benchmark.
+        UserError: No run has a result on its benchmark, or two results say the same of one benchmark.
     """
     groups: dict[tuple[str, str], _Group] = {}
+    fitting: list[Run] = []
+    foreign: list[Run] = []
     for run in runs:
         matching = _matching(results, run)
-        if not matching:
-            record = run.record
-            raise UserError(
-                f"{run.folder}: no result of `truegap spurious` is of this benchmark ({record.benchmark.name} "
-                f"{record.benchmark.version}) and of a backbone or this model: measure it too"
-            )
+        (fitting if matching else foreign).append(run)
         for reader, result in matching.items():
             metric = run.scores.summary.metric.partition("@")[0]
             group = groups.setdefault((metric, reader), _Group())
@@ -67,9 +66,16 @@ def associate(results: Sequence[SpuriousRecord], runs: Sequence[Run]) -> Associa
                     group.left_out[found] += 1
                 else:
                     group.cells.append(found)
+    if not fitting:
+        known = ", ".join(dict.fromkeys(f"{each.benchmark.name} {each.benchmark.version}" for each in results))
+        raise UserError(
+            f"none of {len(runs)} runs goes with a result of `truegap spurious`: they must be on the same build of "
+            f"{known}, and where a model was probed, of that model"
+        )
     return AssociationsRecord(
         spurious_ids=[each.spurious_id for each in results],
-        run_ids=[each.record.run_id for each in runs],
+        run_ids=[each.record.run_id for each in fitting],
+        foreign_run_ids=[each.record.run_id for each in foreign],
         associations=[_association(*key, group) for key, group in groups.items()],
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from truegap.spurious.pool import Pool, open_pool, usable
 from truegap.spurious.records import FILE, AccuracyRecord, SeedRecord, SpuriousRecord
 from truegap.spurious.split import LEAST, Split, balanced_split
 from truegap.spurious.statistics import chance_p, effective_images, wilson
-from truegap.spurious.views import FEATURES, WHOLE, Lighting, Removal
+from truegap.spurious.views import FEATURES, VERSION, WHOLE, Lighting, Removal
 
 if TYPE_CHECKING:
     from truegap.spurious.readers import Reader
@@ -83,6 +83,7 @@ def measure(
     folder: Path | None = None,
     progress: Progress,
     command: Sequence[str] = (),
+    accept: Callable[[SpuriousRecord], object] | None = None,
 ) -> tuple[Path, bool]:
     """Measures Acc_b of every feature and writes `spurious.json`.
 
@@ -96,6 +97,7 @@ def measure(
         folder: Where the result goes; None for `runs/spurious-<reader>-<benchmark>-<id>`.
         progress: What shows progress.
         command: What the user typed, for the record.
+        accept: Is shown the record without results before anything is computed, and may refuse it.
 
     Returns:
         The folder, and whether it held this very result already.
@@ -109,6 +111,8 @@ def measure(
     check_counts(benchmark, conventions.limit)
     pool = open_pool(benchmark, limit=conventions.limit, lighting=conventions.lighting, removal=conventions.removal)
     record = _asked(benchmark, reader, conventions, pool, command)
+    if accept is not None:
+        accept(record)
     folder = folder or Path("runs") / _name(record)
     if _finished(folder, record.spurious_id):
         return folder, True
@@ -285,6 +289,7 @@ def _asked(
         "split": "8:1:1, women and men balanced in every part",
         "trainings": trainings,
         "dtype": reader.encoder.compute.dtype if reader.encoder.compute else None,
+        "views": VERSION,
     }
     record = SpuriousRecord(
         spurious_id="",

@@ -138,4 +138,6 @@ class AssociationsRecord(Record):
     format_version: Literal[1] = FORMAT_VERSION
     spurious_ids: list[str]
     run_ids: list[str]
+    foreign_run_ids: list[str] = Field(default_factory=list)
+    """Left out: no result is of their benchmark and of a backbone or their model."""
     associations: list[AssociationRecord]

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from truegap.build.rows import Regions
 from truegap.perturbations.hsv import Pixels, to_hsv
 from truegap.perturbations.objects import pixel_bounds, remove_person
+from truegap.regions.combine import is_part, is_person
 from truegap.schema import Feature
 
-VERSION = 1
-"""Of the pictures made here: the same version gives the same pixels."""
+VERSION = 2
+"""Of the pictures and categories made here: the same version gives the same pixels and the same columns."""
 
 PATCHES = 8
 """Patches along each side for color and lighting."""
@@ -35,11 +36,22 @@ WHOLE = "whole"
 FEATURES = (*(feature.value for feature in Feature), WHOLE)
 
 _PERSONS = """
-person people human man men woman women boy boys girl girls child children kid baby toddler adult lady gentleman guy
-male female bride groom
+person people human man men woman women boy girl child children kid baby babies toddler infant newborn teenager teen
+adult lady ladies gentleman gentlemen guy dude male female crowd audience family families couple
+mother mom mum father dad parent grandmother grandma grandfather grandpa grandparent son daughter brother sister
+sibling aunt uncle nephew niece cousin husband wife wives boyfriend girlfriend bride groom bridesmaid groomsman
+groomsmen pedestrian passenger rider cyclist bicyclist motorcyclist biker skier snowboarder skateboarder surfer
+swimmer skater jogger spectator bystander passerby athlete sportsman sportswoman goalkeeper referee umpire
+policeman policemen policewoman policewomen officer cop fireman firemen firefighter soldier sailor
+businessman businessmen businesswoman businesswomen salesman saleswoman cameraman fisherman fishermen
+worker waiter waitress waitresses chef nurse doctor teacher student photographer actor actress actresses
+singer dancer musician guitarist cowboy cowgirl priest nun monk
 """
 PERSON_CLASSES = frozenset(_PERSONS.split())
-"""Names of categories that tell of a person, and so perhaps of gender; in lower case."""
+"""Names of categories that tell of a person, and so perhaps of gender; in lower case, and without the s of a plural."""
+
+_HAIR = frozenset({"beard", "moustache", "mustache", "goatee"})
+"""Parts of a person that detectors name by themselves, and that tell of gender."""
 
 
 def color_patches(pixels: Pixels) -> Pixels:
@@ -109,13 +121,17 @@ def categories(labels: Sequence[Sequence[str]]) -> list[str]:
 
 
 def tells_person(label: str) -> bool:
-    """Whether a category's name is that of a person: its last word is.
+    """Whether a category's name is that of a person, by its last word, or of a part of one.
 
-    >>> tells_person("Young woman"), tells_person("snowman"), tells_person("baby carriage")
-    (True, False, False)
+    What a build takes for a person or a part of one (`truegap.regions.combine`) is one here too.
+
+    >>> tells_person("Young woman"), tells_person("snowman"), tells_person("baby carriage"), tells_person("Human face")
+    (True, False, False, True)
     """
+    if is_person(label) or is_part(label):
+        return True
     words = label.lower().replace("_", " ").replace("-", " ").split()
-    return bool(words) and words[-1] in PERSON_CLASSES
+    return bool(words) and not {words[-1], words[-1].removesuffix("s")}.isdisjoint(PERSON_CLASSES | _HAIR)
 
 
 def multi_hot(labels: Sequence[Sequence[str]], names: Sequence[str]) -> NDArray[np.float32]:
