@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -155,12 +157,20 @@ def test_what_is_stopped_is_ended_with_all_that_it_started(folder, monkeypatch):
     monkeypatch.setattr(job, "_GRACE", 0.5)
     outcome = run(code, folder, monkeypatch, stopped=(folder / "started").exists)
     assert (outcome.status, outcome.late) == (None, False)
+    # A killed process is gone when the system comes to it.
+    child, patience = (folder / "started").read_text(), time.monotonic() + 60
+    while runs(child) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not runs(child)
+
+
+def runs(process: str) -> bool:
+    """Whether a process runs; a zombie that nobody has collected does not."""
     try:
-        state = (f"/proc/{(folder / 'started').read_text()}/stat", "rb")
-        with open(*state) as file:  # noqa: PTH123  # a zombie that nobody has collected is dead too
-            assert file.read().rpartition(b") ")[2][:1] in b"ZX"
-    except FileNotFoundError:
-        pass
+        stat = Path("/proc", process, "stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(b") ")[2][:1] not in b"ZX"
 
 
 def test_a_death_is_told_by_its_signal(folder, monkeypatch):
