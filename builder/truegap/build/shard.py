@@ -20,7 +20,6 @@ from truegap.build.images import Encoder, UnusableImageError, decode
 from truegap.build.manifest import write_json
 from truegap.build.row_group import IMAGE, PERTURBATION, Own, RowGroup
 from truegap.build.rows import Regions, fields_of, hash_written, perturbation_field, regions_of, written
-from truegap.memory import keep_memory
 from truegap.perturbations import Options, redo_all
 from truegap.perturbations.hsv import Pixels
 from truegap.schema import SWAP, Example, Perturbation
@@ -86,7 +85,6 @@ def build_shard(task: ShardTask) -> dict[str, Any]:
         return finished
     # The shards are the parallelism; threads inside OpenCV would fight over the same cores.
     cv2.setNumThreads(1)
-    keep_memory()
     # A folder of its own: a worker that outlived its build may still be writing the same shard.
     aside = Path(mkdtemp(prefix=f".{task.folder.name}-", suffix=".aside", dir=task.folder.parent))
     try:

@@ -14,9 +14,7 @@ def main() -> None:
 
     from truegap.cli.app import app
     from truegap.errors import UserError
-    from truegap.memory import keep_memory
 
-    keep_memory()
     try:
         status = app(standalone_mode=False)
     except UserError as error:
