@@ -15,7 +15,7 @@ import pytest
 
 from image_host import IMAGE, ImageHost
 from truegap.cli.fetch import fetch
-from truegap.sources.download import DownloadOptions
+from truegap.sources.download_options import DownloadOptions
 
 TRUEGAP = [sys.executable, "-c", "from truegap.cli import main; main()"]
 TABLE = "OO_Visogender_10052025.tsv"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from few_threads import few_threads  # noqa: F401  # a fixture of every test here
 from tiny import clip_tokenizer, save_clip
 
 UNET = {
@@ -27,16 +27,6 @@ SCHEDULER = {
     "clip_sample": False,
     "steps_offset": 1,
 }
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _few_threads() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def text_config(width: int = 16, **changes):

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tiny import SIDE, SQUARE, TEXT, VISION, clip, clip_tokenizer
+from few_threads import few_threads  # noqa: F401  # a fixture of every test here
+from tiny import SIDE, SQUARE, TEXT, VISION, bert_tokenizer, clip, clip_tokenizer
 
 WORDS = ["a", "photo", "of", "person", "woman", "man", "doctor", "this", "is", "the", "face", "kind", "dog", "cat"]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _few_threads() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def bert_tokenizer(limit: int = 512):
-    from transformers import BertTokenizer
-
-    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    return BertTokenizer(vocab={entry: i for i, entry in enumerate(entries)}, model_max_length=limit)
 
 
 def word_tokenizer(limit: int = 12):
@@ -77,7 +61,7 @@ def siglip2():
 def flava():
     import transformers as t
 
-    tokenizer = bert_tokenizer()
+    tokenizer = bert_tokenizer(WORDS)
     config = t.FlavaConfig(
         text_config={**TEXT, "vocab_size": len(tokenizer), "max_position_embeddings": 512},
         image_config=VISION,
@@ -113,7 +97,7 @@ def groupvit():
 def align():
     import transformers as t
 
-    tokenizer = bert_tokenizer()
+    tokenizer = bert_tokenizer(WORDS)
     text = {**TEXT, "vocab_size": len(tokenizer), "max_position_embeddings": 512}
     vision = {
         "image_size": SIDE,
@@ -135,7 +119,7 @@ def align():
 def altclip():
     import transformers as t
 
-    tokenizer = bert_tokenizer(limit=77)
+    tokenizer = bert_tokenizer(WORDS, limit=77)
     text = {**TEXT, "vocab_size": len(tokenizer), "max_position_embeddings": 90, "project_dim": 16, "pad_token_id": 0}
     model = t.AltCLIPModel(t.AltCLIPConfig(text_config=text, vision_config=VISION, projection_dim=12))
     images = t.CLIPImageProcessor(size={"shortest_edge": SIDE}, crop_size=SQUARE)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tiny import clip_tokenizer
+from few_threads import few_threads  # noqa: F401  # a fixture of every test here
+from tiny import bert_tokenizer, clip_tokenizer
 
 LABELS = {0: "person", 1: "cup", 2: "dog"}
 SQUARE = {"height": 64, "width": 64}
 NAMES = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
 SMALL = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+REAL_TIME = {
+    "encoder_hidden_dim": 32,
+    "feat_strides": [8, 16, 32],
+    "encoder_ffn_dim": 32,
+    "encoder_attention_heads": 4,
+    "d_model": 32,
+    "decoder_in_channels": [32, 32, 32],
+    "decoder_ffn_dim": 32,
+    "decoder_layers": 2,
+    "decoder_attention_heads": 4,
+    "num_queries": 6,
+    "num_denoising": 0,
+    "anchor_image_size": None,
+}
 HEADS = {"encoder_attention_heads": 8, "decoder_attention_heads": 8}
 QUIET = ("class_embed.0.bias", "output_class_embed.bias", "mask_head.output_conv.bias")
 WORDS = ["a", "photo", "of", "person", "cup", "dog", "cat", "ball", "sports", "wine", "glass", ".", ",", "detect"]
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _few_threads() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def resnet(stages: int = 4):
@@ -40,13 +45,6 @@ def resnet(stages: int = 4):
         layer_type="basic",
         out_features=names,
     )
-
-
-def bert_tokenizer(limit: int = 512):
-    from transformers import BertTokenizer
-
-    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    return BertTokenizer(vocab={entry: i for i, entry in enumerate(entries)}, model_max_length=limit)
 
 
 def _detr_config(config, **more):
@@ -110,19 +108,8 @@ def _rt(config_class, model_class):
             layer_type="basic",
             out_features=["stage2", "stage3", "stage4"],
         ),
-        encoder_hidden_dim=32,
         encoder_in_channels=[8, 16, 16],
-        feat_strides=[8, 16, 32],
-        encoder_ffn_dim=32,
-        encoder_attention_heads=4,
-        d_model=32,
-        decoder_in_channels=[32, 32, 32],
-        decoder_ffn_dim=32,
-        decoder_layers=2,
-        decoder_attention_heads=4,
-        num_queries=6,
-        num_denoising=0,
-        anchor_image_size=None,
+        **REAL_TIME,
         **NAMES,
     )
     return model_class(config), t.RTDetrImageProcessor(size=SQUARE)
@@ -156,21 +143,10 @@ def d_fine():
             depths=[1, 1, 1, 1],
             out_features=["stage2", "stage3", "stage4"],
         ),
-        encoder_hidden_dim=32,
         encoder_in_channels=[16, 16, 16],
-        feat_strides=[8, 16, 32],
-        encoder_ffn_dim=32,
-        encoder_attention_heads=4,
-        d_model=32,
         hidden_dim=32,
-        decoder_in_channels=[32, 32, 32],
-        decoder_ffn_dim=32,
-        decoder_layers=2,
-        decoder_attention_heads=4,
         decoder_n_points=[2, 2, 2],
-        num_queries=6,
-        num_denoising=0,
-        anchor_image_size=None,
+        **REAL_TIME,
         **NAMES,
     )
     return t.DFineForObjectDetection(config), t.RTDetrImageProcessor(size=SQUARE)
@@ -315,7 +291,7 @@ def _text(size):
 def _dino(config_class, model_class):
     import transformers as t
 
-    tokenizer = bert_tokenizer()
+    tokenizer = bert_tokenizer(WORDS)
     config = config_class(
         backbone_config=t.SwinConfig(
             image_size=64,

@@ -16,9 +16,9 @@ from run_factory import (
     scores_record,
 )
 from truegap.errors import UserError
+from truegap.figures.charts import Change, Point, change_chart, plane
+from truegap.figures.labels import blind, metric_label, metric_meaning, model_size
 from truegap.report import bias_is_clear, findings, write_report
-from truegap.report.charts import Change, Point, change_chart, plane
-from truegap.report.labels import blind, metric_label, metric_meaning, model_size
 from truegap.report.markdown import Ours, code, escape
 from truegap.results.runs import Run
 

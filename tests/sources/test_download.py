@@ -13,7 +13,9 @@ from pydantic import ValidationError
 
 from image_host import IMAGE, ImageHost
 from truegap.sources._fetch import Fetcher, Refused, _is_public
-from truegap.sources.download import MANIFEST, DownloadOptions, download, read_manifest, verified
+from truegap.sources.download import download
+from truegap.sources.download_options import DownloadOptions
+from truegap.sources.download_record import MANIFEST, read_manifest, verified
 from truegap.sources.visogender import fetch
 
 QUICK = {"private_hosts": ("127.0.0.1",), "backoff": 0.01, "timeout": 60.0, "max_bytes": 100_000}
@@ -253,7 +255,8 @@ def test_a_killed_run_goes_on_where_it_stopped(host, tmp_path):
     urls = {f"{n:02d}": host.url(f"/image/{n}" if n < 6 else f"/held/{n}") for n in range(30)}
     code = (
         "import json, sys; from pathlib import Path\n"
-        "from truegap.sources.download import DownloadOptions, download\n"
+        "from truegap.sources.download import download\n"
+        "from truegap.sources.download_options import DownloadOptions\n"
         "options = DownloadOptions(private_hosts=('127.0.0.1',), per_host=2)\n"
         "download(json.loads(sys.argv[1]), Path(sys.argv[2]), options)"
     )

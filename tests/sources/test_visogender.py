@@ -9,7 +9,7 @@ from truegap import sources
 from truegap.errors import UserError
 from truegap.schema import FilterStep
 from truegap.sources import visogender
-from truegap.sources.download import MANIFEST
+from truegap.sources.download_record import MANIFEST
 
 OO, OP = "OO_Visogender_10052025.tsv", "OP_Visogender_11012024.tsv"
 

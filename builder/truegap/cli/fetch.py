@@ -85,7 +85,7 @@ def fetch(
 
 def summarise(report: Report, out: Path, *, as_json: bool) -> None:
     """Prints what was fetched, and what could not be had and why."""
-    from truegap.sources.download import MANIFEST
+    from truegap.sources.download_record import MANIFEST
     from truegap.sources.visogender import IMAGES
 
     if as_json:
@@ -107,7 +107,7 @@ def _options(**given: Any) -> Any:
     from pydantic import ValidationError
 
     from truegap.errors import UserError
-    from truegap.sources.download import DownloadOptions
+    from truegap.sources.download_options import DownloadOptions
 
     try:
         return DownloadOptions(**{name: value for name, value in given.items() if value is not None})

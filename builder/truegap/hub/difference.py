@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from truegap.hub.tree import Held
+
 File = Path | bytes
 """A file to be published: on this disk, or made here."""
 
@@ -14,21 +16,6 @@ KEPT = (".gitattributes",)
 """What the Hub itself puts into a repository; it is neither compared nor removed."""
 
 _CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A file of a repository, as the Hub lists it.
-
-    Attributes:
-        size: In bytes.
-        git_id: What git calls the content; of a large file, of the pointer that stands for it.
-        sha256: Of the content of a large file; None for the others.
-    """
-
-    size: int
-    git_id: str
-    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

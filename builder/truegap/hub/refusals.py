@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from truegap.errors import UserError
-from truegap.hub.snapshots import _obstacle, _secret_free
+from truegap.errors import UserError, first_line
+from truegap.hub.snapshots import without_secrets
 
 _BY_STATUS = {
     401: "the Hub does not accept your token; `hf auth login` with another",
@@ -49,12 +49,13 @@ def _reason(error: BaseException) -> str:
     """What went wrong and what to do."""
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled, RepositoryNotFoundError
 
+    said = without_secrets(first_line(error))
     if isinstance(error, RepositoryNotFoundError):
         return "no such repository on the Hub, or it is private and your token may not see it"
     if isinstance(error, OfflineModeIsEnabled):
-        return f"{_obstacle(error)}; unset it to publish"
+        return "HF_HUB_OFFLINE keeps the Hub away; unset it to publish"
     if isinstance(error, HfHubHTTPError):
-        return _BY_STATUS.get(error.response.status_code, _secret_free(error))
+        return _BY_STATUS.get(error.response.status_code, said)
     if isinstance(error, ValueError | RuntimeError):
-        return _secret_free(error)
-    return f"the Hub cannot be reached ({_secret_free(error)}); run the same command again, it goes on where it was"
+        return said
+    return f"the Hub cannot be reached ({said}); run the same command again, it goes on where it was"

@@ -13,10 +13,13 @@ from torch.nn.functional import cross_entropy
 
 from truegap.errors import UserError
 from truegap.models._memory import is_out_of_memory
+from truegap.models._torch import versioned_key
 
 Places = NDArray[np.int64]
 Ready = Callable[[torch.Tensor], torch.Tensor]
 """From stored inputs on the device to what the classifier takes."""
+HEAD_DEVICE, HEAD_DTYPE = torch.device("cpu"), torch.float32
+"""Where small heads are trained, and in which numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Fitted:
     correct: NDArray[np.bool_]
     epochs: int
     best_epoch: int
+
+
+def head_key() -> str:
+    """What decides the training of a head beside its inputs: the libraries, and the kind of device."""
+    return versioned_key("", HEAD_DEVICE)
 
 
 def linear(width: int) -> torch.nn.Module:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from truegap.report.findings import main_contrasts
+from truegap.figures.findings import main_contrasts
 from truegap.results.records import ContextRecord, ContrastRecord, ScoresRecord
 from truegap.results.show import interval, number, percent, plain, signed
 from truegap.schema import SWAP

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from truegap.figures.svg import line, text
+
 _PANEL = 176
 _HEIGHT = 168
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 8, 24, 30
@@ -72,16 +74,16 @@ def growth(panels: Sequence[tuple[str, Sequence[Step]]], title: str) -> Markup:
         def y(value: float, height: int = height) -> float:
             return round(_TOP + (top - value) / (top - bottom) * height, 1)
 
-        parts.append(_text(left + width / 2, 14, name, "label", "middle"))
+        parts.append(text(left + width / 2, 14, name, "label", "middle"))
         for tick in (0.0, 0.2, 0.4):
-            parts.append(_line(left, y(tick), left + width, y(tick), "grid"))
-            parts.append(_text(left - 4, y(tick) + 4, f"{tick:g}", "tick", "end"))
-        parts += [_text(x(step.rho), _HEIGHT - 16, f"{step.rho:g}", "tick", "middle") for step in steps]
-        parts.append(_text(left + width / 2, _HEIGHT - 3, "rho", "axis", "middle"))
+            parts.append(line(left, y(tick), left + width, y(tick), "grid"))
+            parts.append(text(left - 4, y(tick) + 4, f"{tick:g}", "tick", "end"))
+        parts += [text(x(step.rho), _HEIGHT - 16, f"{step.rho:g}", "tick", "middle") for step in steps]
+        parts.append(text(left + width / 2, _HEIGHT - 3, "rho", "axis", "middle"))
         parts.append(_path([(x(step.rho), y(step.planted)) for step in steps], "planted"))
         parts.append(_path([(x(s.rho), y(s.predicted)) for s in steps if s.predicted is not None], "planted"))
         for step in steps:
-            parts.append(_line(x(step.rho), y(step.low), x(step.rho), y(step.high), "whisker"))
+            parts.append(line(x(step.rho), y(step.low), x(step.rho), y(step.high), "whisker"))
             parts.append(Markup('<circle class="dot" cx="{}" cy="{}" r="3.5"/>').format(x(step.rho), y(step.bias)))
             if step.change is not None:
                 square = Markup('<rect class="square" x="{}" y="{}" width="7" height="7"/>')
@@ -107,12 +109,12 @@ def heat(
         full: Value of the fullest colour.
     """
     parts = [
-        _text(_NAME + (place + 0.5) * _CELL_WIDTH, _HEAD - 9, name, "label", "middle")
+        text(_NAME + (place + 0.5) * _CELL_WIDTH, _HEAD - 9, name, "label", "middle")
         for place, name in enumerate(columns)
     ]
     for row, (name, cells) in enumerate(rows):
         y = _HEAD + row * _CELL_HEIGHT
-        parts.append(_text(_NAME - 8, y + _CELL_HEIGHT / 2 + 4, name, "label", "end"))
+        parts.append(text(_NAME - 8, y + _CELL_HEIGHT / 2 + 4, name, "label", "end"))
         for place, cell in enumerate(cells):
             x = _NAME + place * _CELL_WIDTH
             heat_ = round(100 * min(max(cell.value / full, 0.0), 1.0))
@@ -120,8 +122,8 @@ def heat(
             kind = " own" if cell.own else ""
             parts.append(box.format(kind, x + 2, y + 2, _CELL_WIDTH - 4, _CELL_HEIGHT - 4, heat_))
             middle = x + _CELL_WIDTH / 2
-            parts.append(_text(middle, y + 16, f"{_whole(cell.value)}{unit}", "value", "middle"))
-            parts.append(_text(middle, y + 29, f"predicted {_whole(cell.under)}", "tick", "middle"))
+            parts.append(text(middle, y + 16, f"{_whole(cell.value)}{unit}", "value", "middle"))
+            parts.append(text(middle, y + 29, f"predicted {_whole(cell.under)}", "tick", "middle"))
     return _svg(parts, _NAME + _CELL_WIDTH * len(columns), _HEAD + _CELL_HEIGHT * len(rows) + 4, title)
 
 
@@ -130,16 +132,8 @@ def _whole(value: float) -> str:
     return f"{round(value)}"
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(kind, x1, y1, x2, y2)
-
-
 def _path(points: Sequence[tuple[float, float]], kind: str) -> Markup:
     return Markup('<polyline class="{}" points="{}"/>').format(kind, " ".join(f"{x},{y}" for x, y in points))
-
-
-def _text(x: float, y: float, text: str, kind: str, anchor: str) -> Markup:
-    return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>').format(kind, x, y, anchor, text)
 
 
 def _svg(parts: Sequence[Markup], width: int, height: int, title: str) -> Markup:

@@ -13,8 +13,8 @@ import numpy as np
 from markupsafe import Markup
 
 from truegap.errors import UserError
+from truegap.figures.labels import metric_label
 from truegap.files.atomic import write_bytes
-from truegap.report.labels import metric_label
 from truegap.results.runs import write_record
 from truegap.results.show import NONE, interval, percent, plain, signed
 from truegap.schema import Feature

@@ -9,9 +9,8 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from truegap.report import charts
-from truegap.report.controls import ControlFinding, control_findings
-from truegap.report.findings import (
+from truegap.figures import charts
+from truegap.figures.findings import (
     Finding,
     bias_sentence,
     clears,
@@ -21,7 +20,8 @@ from truegap.report.findings import (
     main_contrasts,
     noise_floor,
 )
-from truegap.report.labels import metric_label
+from truegap.figures.labels import metric_label
+from truegap.report.controls import ControlFinding, control_findings
 from truegap.report.pictures import Picture, read_pictures
 from truegap.results.compare import question, size_interval
 from truegap.results.records import ChangeRecord, ContrastRecord, ScoreRecord

@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from truegap import __version__
 from truegap.errors import UserError
+from truegap.figures.findings import goes_beyond
+from truegap.figures.labels import RELIANCE, blind, metric_label, metric_meaning, model_size
 from truegap.files.atomic import write_bytes
 from truegap.report.controls import is_clear
-from truegap.report.findings import goes_beyond
-from truegap.report.labels import RELIANCE, blind, metric_label, metric_meaning, model_size
 from truegap.report.markdown import Ours, code, escape
 from truegap.report.pictures import Picture
 from truegap.report.view import ModelView, ReportView, view

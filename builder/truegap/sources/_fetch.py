@@ -10,13 +10,11 @@ import time
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urljoin, urlsplit
 
 from truegap.files.headers import retry_after
-
-if TYPE_CHECKING:
-    from truegap.sources.download import DownloadOptions
+from truegap.sources.download_options import DownloadOptions
 
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}
 """Statuses after which another try may help."""

@@ -34,7 +34,6 @@ WOMAN_WORDS = frozenset({"she", "her", "woman", "girl", "lady", "female"})
 MAN_WORDS = frozenset({"he", "his", "him", "man", "boy", "gentleman", "male"})
 
 _WORD = re.compile(r"[a-z]+")
-_LEVELS = 6
 _SHARES: tuple[tuple[float, Split], ...] = ((0.8, "train"), (0.9, "validation"), (1.0, "test"))
 _NAME = "celeba-dialog"
 _NO_LEVELS = "no levels of the five attributes, or two rows of them"

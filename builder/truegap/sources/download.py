@@ -8,92 +8,23 @@ where it stopped.
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import Field
-
 from truegap.errors import UserError
-from truegap.files.atomic import write_bytes
 from truegap.files.values import is_plain
-from truegap.schema import MAX_PIXELS
 from truegap.sources._fetch import Fetched, Fetcher, Refused
-from truegap.sources._source import Names, Options
+from truegap.sources.download_options import DownloadOptions
+from truegap.sources.download_record import MANIFEST, Journal, Outcome, intact, read_manifest, write_manifest
 
-MANIFEST = "downloads.jsonl"
-
-_UNUSUAL = re.compile(r"[^\w (),.-]")
-"""What no reason of ours has: the record is a file, and anybody could have written it."""
 _PROGRESS = Callable[[int], None]
-
-
-class DownloadOptions(Options):
-    """How images are fetched."""
-
-    workers: int = Field(default=8, ge=1, le=64)
-    """Downloads at a time, over all hosts."""
-    per_host: int = Field(default=2, ge=1, le=16)
-    """Downloads at a time from one host."""
-    timeout: float = Field(default=20.0, gt=0)
-    """Seconds to wait for a connection and for each part of an answer."""
-    deadline: float = Field(default=120.0, gt=0)
-    """Seconds that one answer may take in all, however steadily it trickles."""
-    attempts: int = Field(default=4, ge=1, le=10)
-    """Tries per address, where another may help: no answer, 408, 425, 429 and 5xx."""
-    backoff: float = Field(default=1.0, ge=0)
-    """Seconds before the second try; doubled before each further one, with jitter."""
-    longest_wait: float = Field(default=120.0, ge=0)
-    """Most seconds to wait before a try, also where the host asks for more (`Retry-After`)."""
-    max_bytes: int = Field(default=32_000_000, ge=1)
-    """Largest image file."""
-    max_pixels: int = Field(default=MAX_PIXELS, ge=1)
-    """Largest image; it is checked before any pixel is decoded."""
-    max_redirects: int = Field(default=5, ge=0)
-    """Redirects per address."""
-    private_hosts: Names = ()
-    """Hosts that may be in a private network or this machine; every other such address is refused, and so is every
-    redirect to one."""
-    retry_dead: bool = False
-    """Whether addresses that an earlier run found dead (404, no image, …) are tried again."""
-    user_agent: str = "truegap (benchmark image downloader)"
-    """What the hosts are told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one address, as `downloads.jsonl` holds it.
-
-    Attributes:
-        id: Of the image.
-        url: As published.
-        file: Name of the stored file; empty if there is none.
-        sha256: Of the stored file.
-        n_bytes: Its size.
-        width: In pixels.
-        height: In pixels.
-        reason: Why there is no image.
-        lasting: Another run would find the same: the address is dead.
-    """
-
-    id: str
-    url: str
-    file: str = ""
-    sha256: str = ""
-    n_bytes: int = 0
-    width: int = 0
-    height: int = 0
-    reason: str = ""
-    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,42 +101,9 @@ def download(
         if earlier is not None and outcome.file and earlier.file not in {"", outcome.file}:
             (folder / earlier.file).unlink(missing_ok=True)
         advance(1)
-    _write_manifest(folder, before | outcomes)
+    write_manifest(folder, before | outcomes)
     ordered = {image: outcomes[image] for image in urls}
     return Report(ordered, sum(bool(ordered[image].file) for image in waiting), kept)
-
-
-def read_manifest(folder: Path) -> dict[str, Outcome]:
-    """What earlier runs recorded, by image id; of several lines the last counts, and a torn line counts for nothing."""
-    found = {}
-    path = folder / MANIFEST
-    if path.is_file():
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                outcome = Outcome(**json.loads(line))
-            except (ValueError, TypeError, RecursionError):
-                continue
-            if is_plain(outcome.id) and (outcome.file == "" or is_plain(outcome.file)):
-                found[outcome.id] = outcome
-    return found
-
-
-def verified(folder: Path) -> dict[str, str]:
-    """A reason by image id for every file that is no longer what was downloaded; without a manifest there is none."""
-    return {
-        image: "image file differs from what was downloaded"
-        for image, outcome in read_manifest(folder).items()
-        if outcome.file and (folder / outcome.file).is_file() and not _intact(folder, outcome)
-    }
-
-
-def refused(folder: Path) -> dict[str, str]:
-    """The recorded reason by image id for every image that could not be downloaded."""
-    return {
-        image: _UNUSUAL.sub("", str(outcome.reason))[:80] or "no reason"
-        for image, outcome in read_manifest(folder).items()
-        if not outcome.file
-    }
 
 
 def _run(waiting: Mapping[str, str], folder: Path, options: DownloadOptions) -> Iterable[Outcome]:
@@ -214,7 +112,7 @@ def _run(waiting: Mapping[str, str], folder: Path, options: DownloadOptions) -> 
         hosts[_host(url)].append((image, url))
     # One address of each host in turn, so that a large host does not hold up the others.
     turns = [each for each in chain.from_iterable(zip_longest(*hosts.values())) if each is not None]
-    journal = _Journal(folder / MANIFEST)
+    journal = Journal(folder / MANIFEST)
     stop = threading.Event()
     with closing(journal), Fetcher(options, stop) as fetcher, ThreadPoolExecutor(options.workers) as pool:
         try:
@@ -227,7 +125,7 @@ def _run(waiting: Mapping[str, str], folder: Path, options: DownloadOptions) -> 
             pool.shutdown(cancel_futures=True)
 
 
-def _one(image: str, url: str, folder: Path, fetcher: Fetcher, journal: _Journal) -> Outcome:
+def _one(image: str, url: str, folder: Path, fetcher: Fetcher, journal: Journal) -> Outcome:
     try:
         outcome = _store(image, url, folder, fetcher.fetch(url))
     except Refused as refusal:
@@ -248,34 +146,6 @@ def _store(image: str, url: str, folder: Path, fetched: Fetched) -> Outcome:
     return Outcome(image, url, name, digest, len(fetched.data), fetched.width, fetched.height)
 
 
-class _Journal:
-    """Lines added to the manifest as they come, from several threads."""
-
-    def __init__(self, path: Path) -> None:
-        self._lock = threading.Lock()
-        self._file = path.open("ab")
-        if self._file.tell():
-            # A line that a kill tore apart must not run into the next one.
-            self._file.write(b"\n")
-
-    def write(self, outcome: Outcome) -> None:
-        with self._lock:
-            self._file.write(_line(outcome).encode())
-            self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _write_manifest(folder: Path, outcomes: Mapping[str, Outcome]) -> None:
-    write_bytes(folder / MANIFEST, "".join(_line(outcomes[image]) for image in sorted(outcomes)).encode())
-
-
-def _line(outcome: Outcome) -> str:
-    fields: dict[str, Any] = asdict(outcome)
-    return json.dumps(fields, ensure_ascii=True) + "\n"
-
-
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
@@ -284,11 +154,4 @@ def _host(url: str) -> str:
 
 
 def _settled(folder: Path, outcome: Outcome, options: DownloadOptions) -> bool:
-    return _intact(folder, outcome) if outcome.file else outcome.lasting and not options.retry_dead
-
-
-def _intact(folder: Path, outcome: Outcome) -> bool:
-    try:
-        return hashlib.sha256((folder / outcome.file).read_bytes()).hexdigest() == outcome.sha256
-    except OSError:
-        return False
+    return intact(folder, outcome) if outcome.file else outcome.lasting and not options.retry_dead

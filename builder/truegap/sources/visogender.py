@@ -23,7 +23,9 @@ from truegap.schema import Dropped, Example, Gender, ImageFile, Selection
 from truegap.sources._funnel import Funnel
 from truegap.sources._photos import by_stem, files
 from truegap.sources._source import Options, Source, listed
-from truegap.sources.download import DownloadOptions, Report, download, refused, verified
+from truegap.sources.download import Report, download
+from truegap.sources.download_options import DownloadOptions
+from truegap.sources.download_record import refused, verified
 
 Kind = Literal["OO", "OP"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class Reader:
         Raises:
             UserError: A backbone that half precision would not train.
         """
-        if self.finetuned and cast("Backbone", self.encoder).compute.dtype == "float16":
+        if self.finetuned and self._network.compute.dtype == "float16":
             raise UserError("--dtype float16 is too narrow to train in: use bfloat16 or float32, or --training frozen")
 
     def record(self) -> ReaderRecord:
@@ -117,31 +117,29 @@ class Reader:
         """How, where the user says nothing: gently where a whole network is trained."""
         from truegap.models.classifier import Training
 
-        if self.finetuned and not self.reads_categories(feature):
+        if self._trains_network(feature):
             return Training(epochs=50, patience=8, learning_rate=1e-4, weight_decay=0.05, batch_size=32)
         return Training(epochs=200, patience=20, learning_rate=3e-3, weight_decay=0.05, batch_size=64)
 
     def key(self, feature: str) -> list[str]:
         """What decides a training beside its images: weights, libraries, kind of device."""
-        from truegap.models._torch import resolve_device, versioned_key
+        from truegap.models.classifier import head_key
 
         if self.reads_categories(feature):
-            return [self.classifier(feature), versioned_key("", resolve_device("cpu"))]
+            return [self.classifier(feature), head_key()]
         return [self.encoder.cache_key, "fine-tuned" if self.finetuned else "linear"]
 
     def device(self, feature: str) -> Any:
         """Where a classifier is trained: a network where it is, small heads on the CPU."""
-        from truegap.models._torch import resolve_device
+        from truegap.models.classifier import HEAD_DEVICE
 
-        network = self.finetuned and not self.reads_categories(feature)
-        return cast("Backbone", self.encoder).device if network else resolve_device("cpu")
+        return self._network.device if self._trains_network(feature) else HEAD_DEVICE
 
     def dtype(self, feature: str) -> Any:
         """Of the activations of what is trained."""
-        from truegap.models._torch import resolve_dtype
+        from truegap.models.classifier import HEAD_DTYPE
 
-        network = self.finetuned and not self.reads_categories(feature)
-        return cast("Backbone", self.encoder).dtype if network else resolve_dtype("float32")
+        return self._network.dtype if self._trains_network(feature) else HEAD_DTYPE
 
     def inputs(self, pool: Pool, feature: str, places: Sequence[int], advance: Advance) -> Inputs:
         """What the classifiers of a feature are trained on.
@@ -163,12 +161,21 @@ class Reader:
             advance(len(places))
             return Inputs(multi_hot(labels, names), lambda: classifier.mlp(len(names), self.hidden))
         if self.finetuned:
-            backbone = cast("Backbone", self.encoder)
+            backbone = self._network
             stored = backbone.stored([pool.picture(feature, n) for n in places], advance)
             return Inputs(stored, backbone.classifier, backbone.ready)
         items = [(pool.key(feature, n), pool.picture(feature, n)) for n in places]
-        # The cache asks no more of an encoder than both have: cache_key, preprocess and encode_preprocessed.
-        found = self.cache.embed_images(cast("DualEncoder", self.encoder), items, self.batch_size, advance)
+        found = self.cache.embed_images(self.encoder, items, self.batch_size, advance)
         advance(len(places) - found.cached - found.computed)
         width = found.features.shape[1]
         return Inputs(found.features, lambda: classifier.linear(width), standardise=True)
+
+    def _trains_network(self, feature: str) -> bool:
+        """Whether the whole backbone is trained, not a small head."""
+        return self.finetuned and not self.reads_categories(feature)
+
+    @property
+    def _network(self) -> Backbone:
+        """The backbone: an evaluated model is never trained."""
+        assert not isinstance(self.encoder, DualEncoder)
+        return self.encoder

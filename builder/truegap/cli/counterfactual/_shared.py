@@ -51,7 +51,7 @@ def persons_in(
     workers: int | None,
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """Who is in the images, and who said so, for the record."""
-    from truegap.cli.build import found_regions
+    from truegap.cli._built import found_regions
     from truegap.counterfactual.persons import as_selection, persons_of
     from truegap.regions.finders import choose
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from truegap.figures.labels import blind, metric_label
 from truegap.leaderboard.site.sheet import Cell, Column, Sheet, heat
 from truegap.leaderboard.site.shelf import Row, Rows, short
 from truegap.leaderboard.site.view import FEATURES, SIZES, View
-from truegap.report.labels import blind, metric_label
 from truegap.results.show import interval, number, percent
 from truegap.results.show import short as rounded
 from truegap.schema import Feature

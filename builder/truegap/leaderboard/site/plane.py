@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from truegap.figures.svg import Axis, axis_end, line, text, tick_label
 from truegap.leaderboard.site.shelf import Row, short
 from truegap.leaderboard.site.view import View
 from truegap.results.compare import size_interval
@@ -14,7 +15,6 @@ from truegap.results.show import interval, number, percent
 
 _WIDTH, _HEIGHT = 720, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 16, 52
-_TICKS = 6
 _HEADROOM = 1.06
 _MOST_WHISKERS = 150
 """With more models than this, whiskers would hide the dots."""
@@ -35,12 +35,12 @@ def plane(rows: Sequence[Row], title: str) -> Markup:
     """
     if not rows:
         return Markup()
-    across = _Axis(_top(rows, "bias"), _LEFT, _WIDTH - _RIGHT)
-    upwards = _Axis(_top(rows, "mean_delta"), _HEIGHT - _BOTTOM, _TOP)
+    across = Axis(_top(rows, "bias"), _LEFT, _WIDTH - _RIGHT)
+    upwards = Axis(_top(rows, "mean_delta"), _HEIGHT - _BOTTOM, _TOP)
     parts = _grid(across, upwards)
     if blind := rows[0]["null"]:
         x = across(blind)
-        parts.append(Markup('<line class="blind" x1="{0}" y1="{1}" x2="{0}" y2="{2}"/>').format(x, _TOP, upwards(0.0)))
+        parts.append(line(x, _TOP, x, upwards(0.0), "blind"))
         parts.append(Markup('<text class="tick" x="{}" y="{}">blind</text>').format(x + 4, _TOP + 12))
     if len(rows) <= _MOST_WHISKERS:
         parts += [part for row in rows for part in _whiskers(row, across, upwards)]
@@ -49,30 +49,12 @@ def plane(rows: Sequence[Row], title: str) -> Markup:
     return whole.format(_WIDTH, _HEIGHT, title, Markup().join(parts))
 
 
-class _Axis:
-    """Values from 0 to `top` along a line of pixels; what lies beyond is drawn at its end."""
-
-    def __init__(self, top: float, start: float, end: float) -> None:
-        self.top, self.start, self.end = top, start, end
-
-    def __call__(self, value: float) -> float:
-        share = min(max(value / self.top, 0.0), 1.0)
-        return round(self.start + share * (self.end - self.start), 1)
-
-    def ticks(self) -> list[float]:
-        size = 10.0 ** math.floor(math.log10(self.top / _TICKS))
-        step = next(size * each for each in (1, 2, 5, 10) if self.top / (size * each) <= _TICKS)
-        return [step * place for place in range(int(self.top / step) + 1)]
-
-
-def _grid(across: _Axis, upwards: _Axis) -> list[Markup]:
-    line = Markup('<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>')
-    text = Markup('<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>')
+def _grid(across: Axis, upwards: Axis) -> list[Markup]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    parts = [line.format(across(tick), _TOP, across(tick), bottom) for tick in across.ticks()]
-    parts += [line.format(_LEFT, upwards(tick), right, upwards(tick)) for tick in upwards.ticks()]
-    parts += [text.format(across(tick), bottom + 18, "middle", f"{tick:,.10g}") for tick in across.ticks()]
-    parts += [text.format(_LEFT - 8, upwards(tick) + 4, "end", f"{tick:,.10g}") for tick in upwards.ticks()]
+    parts = [line(across(tick), _TOP, across(tick), bottom, "grid") for tick in across.ticks()]
+    parts += [line(_LEFT, upwards(tick), right, upwards(tick), "grid") for tick in upwards.ticks()]
+    parts += [text(across(tick), bottom + 18, tick_label(tick), "tick", "middle") for tick in across.ticks()]
+    parts += [text(_LEFT - 8, upwards(tick) + 4, tick_label(tick), "tick", "end") for tick in upwards.ticks()]
     axis = Markup('<text class="axis" text-anchor="middle" {}>{}</text>')
     middle = f'x="{(_LEFT + right) / 2}" y="{_HEIGHT - 10}"'
     turned = f'transform="translate(16 {(_TOP + bottom) / 2}) rotate(-90)"'
@@ -82,20 +64,19 @@ def _grid(across: _Axis, upwards: _Axis) -> list[Markup]:
     return parts
 
 
-def _whiskers(row: Row, across: _Axis, upwards: _Axis) -> list[Markup]:
-    line = Markup('<line class="whisker" x1="{}" y1="{}" x2="{}" y2="{}"/>')
+def _whiskers(row: Row, across: Axis, upwards: Axis) -> list[Markup]:
     x, y = across(abs(row["bias"])), upwards(row["mean_delta"])
     low, high = size_interval(row["bias_low"], row["bias_high"])
     parts = []
     if low is not None and high is not None:
-        parts.append(line.format(across(low), y, across(high), y))
+        parts.append(line(across(low), y, across(high), y, "whisker"))
     low, high = row["mean_delta_low"], row["mean_delta_high"]
     if low is not None and high is not None:
-        parts.append(line.format(x, upwards(low), x, upwards(high)))
+        parts.append(line(x, upwards(low), x, upwards(high), "whisker"))
     return parts
 
 
-def _dot(row: Row, across: _Axis, upwards: _Axis, *, labelled: bool) -> Markup:
+def _dot(row: Row, across: Axis, upwards: Axis, *, labelled: bool) -> Markup:
     x, y = across(abs(row["bias"])), upwards(row["mean_delta"])
     bias = f"{number(row['bias'])} {interval(row['bias_low'], row['bias_high'])}".rstrip()
     delta = (
@@ -109,17 +90,15 @@ def _dot(row: Row, across: _Axis, upwards: _Axis, *, labelled: bool) -> Markup:
         left = x > _WIDTH * 0.7
         place, anchor = (x - 10, "end") if left else (x + 10, "start")
         name = row["model"] if len(row["model"]) <= 24 else f"{row['model'][:23]}…"  # noqa: PLR2004
-        label = Markup('<text class="name" x="{}" y="{}" text-anchor="{}">{}</text>').format(place, y - 7, anchor, name)
+        label = text(place, y - 7, name, "name", anchor)
     return Markup(
         '<a href="{}" data-go aria-label="{}"><title>{}</title><circle class="dot {}" cx="{}" cy="{}" r="6"/>{}</a>'
     ).format(link, said, said, row["kind"], x, y, label)
 
 
 def _top(rows: Sequence[Row], name: str) -> float:
-    """The end of an axis: everything fits, but an interval without bound does not press the rest together."""
-    largest = max(abs(row[name]) for row in rows)
-    ends = [abs(row[f"{name}_{end}"]) for row in rows for end in ("low", "high") if _finite(row[f"{name}_{end}"])]
-    return max(float(min(max([largest, *ends]), 2.5 * largest)) * _HEADROOM, 1e-9)
+    ends = [(row[name], row[f"{name}_{end}"]) for row in rows for end in ("low", "high")]
+    return axis_end([(value, None if end is None else abs(end)) for value, end in ends], _HEADROOM)
 
 
 def _finite(value: float | None) -> bool:

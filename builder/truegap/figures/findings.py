@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from truegap.report.labels import ACTIONS, CONTROL_ACTIONS, RELIANCE, metric_label, null_is_unknown
+from truegap.figures.labels import ACTIONS, CONTROL_ACTIONS, RELIANCE, metric_label, null_is_unknown
 from truegap.results.records import ChangeRecord, ContrastRecord, ScoresRecord, Summary
 from truegap.results.show import interval, number, percent, plain
 from truegap.schema import CONTROL_OF, Feature, Strength

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from truegap.figures.svg import Axis, axis_end, line, text, tick_label
 from truegap.results.show import interval, number, percent
 
 _WIDTH = 400
 _ROW = 20
 _LEFT, _RIGHT, _TOP, _BOTTOM = 126, 16, 8, 40
 _HEIGHT = 290
-_TICKS = 6
 _HEADROOM = 1.08
 
 
@@ -64,25 +64,6 @@ class Point:
     delta_high: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """Values from 0 to `top` along a line of pixels; what lies beyond is drawn at its end."""
-
-    top: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        share = min(max(value / self.top, 0.0), 1.0)
-        return round(self.start + share * (self.end - self.start), 1)
-
-    def ticks(self) -> list[float]:
-        """Round values, at most about `_TICKS` of them."""
-        size = 10.0 ** math.floor(math.log10(self.top / _TICKS))
-        step = next(size * each for each in (1, 2, 5, 10) if self.top / (size * each) <= _TICKS)
-        return [step * place for place in range(int(self.top / step) + 1)]
-
-
 def change_chart(changes: Sequence[Change], title: str) -> Markup:
     """Dots with whiskers, one line per config; the grey band is the noise floor of each.
 
@@ -91,12 +72,12 @@ def change_chart(changes: Sequence[Change], title: str) -> Markup:
     known = [each for each in changes if math.isfinite(each.value)]
     if not known:
         return Markup()
-    axis = _Axis(_top([(each.value, each.high) for each in known]), _LEFT, _WIDTH - _RIGHT)
+    axis = Axis(axis_end([(each.value, each.high) for each in known], _HEADROOM), _LEFT, _WIDTH - _RIGHT)
     height = _TOP + _ROW * len(known) + _BOTTOM
     bottom = height - _BOTTOM
-    parts = [_line(axis(tick), _TOP, axis(tick), bottom, "grid") for tick in axis.ticks()]
-    parts += [_text(axis(tick), bottom + 15, _tick(tick), "tick", "middle") for tick in axis.ticks()]
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, height - 6, "Δ: change of the bias, %", "axis", "middle"))
+    parts = [line(axis(tick), _TOP, axis(tick), bottom, "grid") for tick in axis.ticks()]
+    parts += [text(axis(tick), bottom + 15, tick_label(tick), "tick", "middle") for tick in axis.ticks()]
+    parts.append(text((_LEFT + _WIDTH - _RIGHT) / 2, height - 6, "Δ: change of the bias, %", "axis", "middle"))
     for place, each in enumerate(known):
         top = _TOP + _ROW * place
         middle = top + _ROW / 2
@@ -105,10 +86,10 @@ def change_chart(changes: Sequence[Change], title: str) -> Markup:
             rectangle = Markup('<rect class="floor" x="{}" y="{}" width="{}" height="{}"/>')
             parts.append(rectangle.format(_LEFT, top, width, _ROW))
         shown = f"{percent(each.value)} % {interval(each.low, each.high, percent)}".rstrip()
-        parts.append(_text(_LEFT - 8, middle + 4, each.label, "label", "end"))
+        parts.append(text(_LEFT - 8, middle + 4, each.label, "label", "end"))
         parts.append(Markup("<g><title>{}: {}</title>").format(each.label, shown))
         if each.low is not None and each.high is not None:
-            parts.append(_line(axis(each.low), middle, axis(each.high), middle, "whisker"))
+            parts.append(line(axis(each.low), middle, axis(each.high), middle, "whisker"))
         parts.append(_dot(axis(each.value), middle, "dot" if each.clear else "dot hollow"))
         parts.append(Markup("</g>"))
     return _svg(parts, height, title)
@@ -125,17 +106,17 @@ def plane(points: Sequence[Point], title: str, blind: float | None = None) -> Ma
     if not points:
         return Markup()
     left, bottom = 50, _HEIGHT - _BOTTOM
-    across = _Axis(_top([(each.bias, each.bias_high) for each in points]), left, _WIDTH - _RIGHT)
-    upwards = _Axis(_top([(each.delta, each.delta_high) for each in points]), bottom, _TOP)
-    parts = [_line(across(tick), _TOP, across(tick), bottom, "grid") for tick in across.ticks()]
-    parts += [_line(left, upwards(tick), _WIDTH - _RIGHT, upwards(tick), "grid") for tick in upwards.ticks()]
-    parts += [_text(across(tick), bottom + 15, _tick(tick), "tick", "middle") for tick in across.ticks()]
-    parts += [_text(left - 6, upwards(tick) + 4, _tick(tick), "tick", "end") for tick in upwards.ticks()]
-    parts.append(_text((left + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, "size of the bias", "axis", "middle"))
+    across = Axis(axis_end([(each.bias, each.bias_high) for each in points], _HEADROOM), left, _WIDTH - _RIGHT)
+    upwards = Axis(axis_end([(each.delta, each.delta_high) for each in points], _HEADROOM), bottom, _TOP)
+    parts = [line(across(tick), _TOP, across(tick), bottom, "grid") for tick in across.ticks()]
+    parts += [line(left, upwards(tick), _WIDTH - _RIGHT, upwards(tick), "grid") for tick in upwards.ticks()]
+    parts += [text(across(tick), bottom + 15, tick_label(tick), "tick", "middle") for tick in across.ticks()]
+    parts += [text(left - 6, upwards(tick) + 4, tick_label(tick), "tick", "end") for tick in upwards.ticks()]
+    parts.append(text((left + _WIDTH - _RIGHT) / 2, _HEIGHT - 6, "size of the bias", "axis", "middle"))
     turned = Markup('<text class="axis" text-anchor="middle" transform="translate(12 {}) rotate(-90)">{}</text>')
     parts.append(turned.format((_TOP + bottom) / 2, "mean Δ, %"))
     if blind:
-        parts.append(_line(across(blind), _TOP, across(blind), bottom, "blind"))
+        parts.append(line(across(blind), _TOP, across(blind), bottom, "blind"))
     for each in points:
         x, y = across(each.bias), upwards(each.delta)
         shown = (
@@ -144,30 +125,11 @@ def plane(points: Sequence[Point], title: str, blind: float | None = None) -> Ma
         )
         parts.append(Markup("<g><title>{}</title>").format(shown))
         if each.bias_low is not None and each.bias_high is not None:
-            parts.append(_line(across(each.bias_low), y, across(each.bias_high), y, "whisker"))
+            parts.append(line(across(each.bias_low), y, across(each.bias_high), y, "whisker"))
         if each.delta_low is not None and each.delta_high is not None:
-            parts.append(_line(x, upwards(each.delta_low), x, upwards(each.delta_high), "whisker"))
-        parts += [_dot(x, y, "dot", radius=9), _text(x, y + 4, each.key, "key", "middle"), Markup("</g>")]
+            parts.append(line(x, upwards(each.delta_low), x, upwards(each.delta_high), "whisker"))
+        parts += [_dot(x, y, "dot", radius=9), text(x, y + 4, each.key, "key", "middle"), Markup("</g>")]
     return _svg(parts, _HEIGHT, title)
-
-
-def _top(values: Sequence[tuple[float, float | None]]) -> float:
-    """The end of an axis: everything fits, but an interval without bound does not press the rest together."""
-    largest = max(abs(value) for value, _ in values)
-    ends = [high for _, high in values if high is not None and math.isfinite(high)]
-    return max(min(max([largest, *ends]), 2.5 * largest) * _HEADROOM, 1e-9)
-
-
-def _tick(value: float) -> str:
-    return f"{value:,.10g}"
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return Markup('<line class="{}" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(kind, x1, y1, x2, y2)
-
-
-def _text(x: float, y: float, text: str, kind: str, anchor: str) -> Markup:
-    return Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>').format(kind, x, y, anchor, text)
 
 
 def _dot(x: float, y: float, kind: str, radius: float = 4.5) -> Markup:
