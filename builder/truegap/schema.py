@@ -135,7 +135,11 @@ class Example:
 
 @runtime_checkable
 class Generated(Protocol):
-    """Examples that follow from a few values: those tell whether they are the same, and none has to be made for it."""
+    """Examples that follow from a few values: those tell whether they are the same, and none has to be made for it.
+
+    They are a sequence like any other, whose slices are generated too, and all are alike: of one split, with somebody
+    marked and with the same added columns. The first tells it of all.
+    """
 
     @property
     def made_from(self) -> str:

@@ -162,7 +162,7 @@ def test_interrupted_build_goes_on(png, tmp_path, monkeypatch):
     assert sorted(each.name for each in out.iterdir()) == ["README.md", "data", "manifest.json"]
 
 
-@pytest.mark.parametrize("step", ["rename", "card", "write_json"])
+@pytest.mark.parametrize("step", ["rename", "card", "write_manifest"])
 def test_kill_while_finishing_goes_on(png, tmp_path, monkeypatch, step):
     from pathlib import Path
 

@@ -6,10 +6,16 @@ import io
 import json
 import subprocess
 import tarfile
+import warnings
 
 import pytest
+from typer.testing import CliRunner
 
+import truegap
 from examples import encoded
+from truegap.build import read_manifest
+from truegap.build.recipe_write import write_recipe
+from truegap.cli.app import app
 
 BASE, CHANGED, BLEACHED = "xl_generate_base", "xl_generate_cf_via_instructpix2pix", "xl_generate_bleach"
 PAIRS = "job_male,job_female\nLawyer,Legal secretary\n"
@@ -110,6 +116,38 @@ def test_every_revision_builds_its_own_benchmark(hub, build, tmp_path):
     # what is in the cache was fetched once
     tars = {path: number for path, number in hub.asked.items() if path.startswith("GET") and path.endswith(".tar.gz")}
     assert set(tars.values()) == {1}
+
+
+def test_a_recipe_and_its_source_both_come_from_the_hub(hub, tmp_path):
+    # given a recipe on the Hub of a benchmark that was built from the Hub
+    hub.commit("dataset", "authors/GenderBias-VL", dataset(2))
+    (tmp_path / "pairs.csv").write_text(PAIRS)
+
+    def build(out: str, *options: str) -> str:
+        pairs = f"pairs_file={tmp_path / 'pairs.csv'}"
+        command = ["build", "genderbias-vl", "--out", str(tmp_path / out), "--workers", "1", "-o", pairs, *options]
+        done = CliRunner().invoke(app, command)
+        assert done.exception is None, done.output
+        return done.stderr
+
+    build("built", "--source", "authors/GenderBias-VL", "--configs", "original,control")
+    recipe = write_recipe(tmp_path / "built", tmp_path / "recipe").folder
+    files = {each.relative_to(recipe).as_posix(): each.read_bytes() for each in recipe.rglob("*") if each.is_file()}
+    hub.commit("dataset", "org/recipe", files, "v1.0.0")
+    # when it is repeated from there, by the command and by the function
+    said = build("again", "--recipe", "org/recipe@v1.0.0", "--source", "authors/GenderBias-VL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        loaded = truegap.load(
+            "org/recipe@v1.0.0", "control", source="authors/GenderBias-VL", pairs_file=tmp_path / "pairs.csv", workers=1
+        )
+    # then all rows are those that were published, and nothing was fetched twice
+    assert "all 12 images are those of the recipe, to the byte, and so are all labels" in said
+    rows = read_manifest(tmp_path / "built").rows
+    assert read_manifest(tmp_path / "again").rows == rows
+    assert loaded["image_id"] == rows.image_id
+    fetched = {path: number for path, number in hub.asked.items() if path.startswith("GET /datasets/")}
+    assert set(fetched.values()) == {1}
 
 
 def test_who_cannot_have_it_is_told_in_one_line(hub, build, tmp_path):

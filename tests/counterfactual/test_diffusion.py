@@ -146,8 +146,34 @@ def test_a_folder_that_is_no_pipeline_is_one_line(pipelines, tmp_path, copy):
 
 
 def test_a_hub_model_that_is_not_in_the_cache_is_one_line(pipelines):
-    with pytest.raises(UserError, match="model nobody/nothing: neither on the Hub") as caught:
+    with pytest.raises(UserError, match="model nobody/nothing: not in the local cache") as caught:
         load_pipeline("nobody/nothing", "text-to-image", device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_of_a_pipeline_on_the_hub_nothing_else_comes(pipelines, loopback_hub):
+    # given a repository that holds the same weights in other forms, and code
+    folder = pipelines("sd")
+    files = {each.relative_to(folder).as_posix(): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    weights = "unet/diffusion_pytorch_model"
+    others = ["sd.safetensors", f"{weights}.fp16.safetensors", f"{weights}.bin", "unet/evil.py", "pipeline.py"]
+    commit = loopback_hub.commit("model", "org/sd", files | dict.fromkeys(others, b"x"), "v1")
+    # when it is loaded
+    make = load_pipeline("org/sd@v1", "text-to-image", FAST, device="cpu")
+    # then it is the pipeline of the folder at that commit, and the rest was not asked for
+    here = load_pipeline(str(folder), "text-to-image", FAST, device="cpu")
+    assert make("a pilot", 1)[0].tobytes() == here("a pilot", 1)[0].tobytes()
+    assert (make.name, make.content) == ("org/sd", commit)
+    asked = {path.split(f"{commit}/")[-1] for path in loopback_hub.asked if f"/resolve/{commit}/" in path}
+    assert f"{weights}.safetensors" in asked
+    assert not asked & set(others)
+    # and pickled weights alone are no weights
+    del files[f"{weights}.safetensors"]
+    loopback_hub.commit("model", "org/sd", files | {f"{weights}.bin": b"x"})
+    with pytest.raises(
+        UserError, match=r"org/sd: cannot be loaded: .*no file named diffusion_py\w+\.safetensors"
+    ) as caught:
+        load_pipeline("org/sd", "text-to-image", device="cpu")
     assert "\n" not in str(caught.value)
 
 

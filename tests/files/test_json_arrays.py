@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from truegap.errors import UserError
 from truegap.files import json_arrays as _json
-from truegap.files.json_arrays import read_arrays
+from truegap.files.json_arrays import read_arrays, read_object
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -92,3 +92,26 @@ def test_an_endless_value_is_refused_before_it_fills_the_memory(tmp_path, monkey
     path.write_text('{"a": ["' + "x" * 10_000 + '"]}')
     with pytest.raises(UserError, match="million characters"):
         elements(path, "a")
+
+
+def test_an_object_is_made_smaller_as_it_is_read(tmp_path, monkeypatch):
+    # given a value twice as long as the window, and a key that comes again
+    monkeypatch.setattr(_json, "_CHUNK", 16)
+    path = tmp_path / "rows.json"
+    path.write_text(
+        '{"n": 1, "rows": 5, "rows": {"ids": ["a"], "none": {}, "of": {"x": [1, 2], "y": [3]}}, "of": {"x": 4}}'
+    )
+    seen = []
+
+    def shrink(where, value):
+        seen.append(where)
+        return len(value) if where[:-1] == ("rows", "of") else value
+
+    # when the members of two objects are read one at a time
+    found = read_object(path, shrink, {("rows",), ("rows", "of")})
+    # then each is given once, with its place
+    assert found == {"n": 1, "rows": {"ids": ["a"], "none": {}, "of": {"x": 2, "y": 1}}, "of": {"x": 4}}
+    assert seen[2:] == [("rows", "ids"), ("rows", "none"), ("rows", "of", "x"), ("rows", "of", "y"), ("of",)]
+    path.write_text('{"rows": {"of": {"x": [1]')
+    with pytest.raises(UserError, match=r"rows.json: not valid JSON near .*the end of the file"):
+        read_object(path, shrink, {("rows",), ("rows", "of")})

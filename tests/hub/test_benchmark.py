@@ -55,6 +55,43 @@ def test_missing_parts_are_named(folder, tmp_path):
         open_benchmark(str(broken), ["color-weak"])
 
 
+def test_a_config_leads_out_of_no_folder(folder, tmp_path):
+    text = (folder / "manifest.json").read_text()
+    (tmp_path / "manifest.json").write_text(text.replace('"control": {', '"../../control": {'))
+    with pytest.raises(UserError, match=r"manifest.json: configs.../../control.*should match pattern"):
+        open_benchmark(str(tmp_path))
+
+
+def test_files_of_the_hub_come_when_they_are_read(folder, loopback_hub, monkeypatch):
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    commit = loopback_hub.commit("dataset", "org/b", files | {"data/original/train-0.parquet": b"x"}, "v1")
+
+    def asked():
+        """Files that were sent, in order of their names."""
+        return sorted(path.split(f"{commit}/")[-1] for path in loopback_hub.asked if path.startswith("GET /datasets/"))
+
+    # given a benchmark of which nothing but the manifest is there
+    opened = open_benchmark("org/b@v1", ["original", "control"])
+    assert asked() == ["manifest.json"]
+    # when one config is read, and read again
+    assert list(opened.images("control")) == list(open_benchmark(str(folder)).images("control"))
+    opened.column("control", "gender")
+    open_benchmark("org/b@v1").column("control", "gender")
+    # then its files alone have come, each once
+    came = ["manifest.json", *(f"data/control/test-0000{number}-of-00003.parquet" for number in range(3))]
+    assert asked() == sorted(came)
+    assert {loopback_hub.asked[path] for path in loopback_hub.asked if path.startswith("GET /datasets/")} == {1}
+    # and they can be read without a Hub, where the others are known to be missing
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    offline = open_benchmark("org/b@v1")
+    assert len(offline.images("control")) == 7
+    with pytest.raises(UserError, match=r"dataset org/b@\w+: not in the local cache, and HF_HUB_OFFLINE"):
+        offline.images("original")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    opened.fetch(["original"])
+    assert "data/original/train-0.parquet" in asked()
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

@@ -80,6 +80,19 @@ def test_no_image_no_label_and_no_annotation_is_in_it(recipe, built):
     assert all(each["boxes"] is None for each in placebos["perturbation"])
 
 
+@pytest.mark.usefixtures("strict")
+def test_of_a_recipe_on_the_hub_only_what_is_asked_for_comes(recipe, archive, loopback_hub):
+    files = {each.relative_to(recipe).as_posix(): each.read_bytes() for each in recipe.rglob("*") if each.is_file()}
+    commit = loopback_hub.commit("dataset", "org/recipe", files, "v1.0.0")
+    loaded = truegap.load("org/recipe@v1.0.0", "color-strong", source=archive, workers=1)
+    assert loaded["image_id"] == [str(number) for number in range(1, 7)]
+    asked = {path.split(f"{commit}/")[-1] for path in loopback_hub.asked if path.startswith("GET /datasets/")}
+    assert asked == {
+        "recipe.json",
+        *(f"data/{each}/test-00000-of-00001.parquet" for each in ("original", "color-strong")),
+    }
+
+
 def test_licence_and_attribution_travel_with_every_row(tmp_path):
     source = own_folder(tmp_path / "mine")
     built = build_folder(source, tmp_path / "built", ("original", "color-weak"))

@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 from examples import selection
 from truegap.build import Plan, Workspace, build_shard
+from truegap.build.digests import Digests
 from truegap.errors import UserError
 from truegap.hub.benchmark import open_benchmark
 from truegap.recognition import (
@@ -108,7 +109,8 @@ def test_pictures_are_those_of_the_config_and_name_nothing(benchmark, tmp_path):
     assert all(each.startswith("data:image/jpeg;base64,") for each in found.values())
     assert found[Item("color-strong", "3")] != found[Item("object-strong", "3")]
     other = drawn.model_copy(update={"configs": ["original"]})
-    benchmark.manifest.rows.image_sha256["original"][2] = "0" * 64
+    hashes = benchmark.manifest.rows.image_sha256
+    hashes["original"] = Digests([*hashes["original"][:2], "0" * 64, *hashes["original"][3:]])
     with pytest.raises(UserError, match="image 2 of original is damaged"):
         Pictures(benchmark, other)
 

@@ -108,6 +108,21 @@ def test_the_table_of_pairs_may_be_elsewhere(archive, outcome, tmp_path):
         sources.read("genderbias-vl", folder, contexts="VL", pairs_file=tmp_path / "absent.csv")
 
 
+def test_images_may_lie_where_the_authors_scripts_keep_them(archive, outcome):
+    # given each kind below a folder of its own: as it is written, and unpacked from a file of that name
+    items = both(7) | both(7, context="L")
+    folder = write(archive, items, contexts=("VL", "L"))
+    plain = outcome("genderbias-vl", folder, contexts="VL,L")[0]
+    places = {"base": "exp_flip", "cf_via_instructpix2pix": "exp_flip/exp_flip", "bleach": "exp_flip_bleach/xl_person"}
+    for kind, place in places.items():
+        (folder / place).mkdir(parents=True)
+        (folder / f"xl_generate_{kind}").rename(folder / place / f"xl_generate_{kind}")
+    assert len(plain.examples) == 3
+    assert [(e.image_id, e.extra) for e in outcome("genderbias-vl", folder, contexts="VL,L")[0].examples] == [
+        (e.image_id, e.extra) for e in plain.examples
+    ]
+
+
 def test_files_of_the_swapped_order_add_nothing(archive, outcome):
     items = both(7)
     folder = write(archive, items)

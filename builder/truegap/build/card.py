@@ -120,12 +120,13 @@ def card(plan: Plan, manifest: Manifest) -> str:
     import yaml
     from jinja2 import Environment, StrictUndefined
 
+    from truegap.build.plan import telling
     from truegap.sources.benchmark import load_benchmark, load_card
 
     spec = load_benchmark(plan.benchmark)
     # Markdown, not HTML: nothing here comes from the archive but reasons that the code itself writes.
     template = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True).from_string(_BODY)  # noqa: S701
-    extra = sorted({name for example in plan.selection.examples for name in example.extra})
+    extra = sorted({name for example in telling(plan.selection.examples) for name in example.extra})
     front = yaml.safe_dump(_front_matter(spec, manifest), sort_keys=False, allow_unicode=True)
     placebos, swaps = (any(name.startswith(kind) for name in manifest.configs) for kind in (PLACEBO, SWAP))
     body = template.render(

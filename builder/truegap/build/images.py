@@ -24,7 +24,12 @@ class UnusableImageError(Exception):
 
 
 def decode(data: bytes) -> NDArray[np.uint8]:
-    """Pixels of an encoded image: RGB (H, W, 3), upright.
+    """Pixels of an encoded image: RGB (H, W, 3), upright; arguments and errors as of `opened`."""
+    return np.asarray(opened(data))
+
+
+def opened(data: bytes) -> Image.Image:
+    """The pixels of an encoded image: RGB, upright.
 
     The EXIF rotation is applied, as `datasets` applies it when it decodes.
 
@@ -40,7 +45,8 @@ def decode(data: bytes) -> NDArray[np.uint8]:
         if width * height > MAX_PIXELS:
             raise UnusableImageError(f"too large: more than {MAX_PIXELS // 1_000_000} million pixels")
         ImageOps.exif_transpose(image, in_place=True)
-        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
+        image.load()
+        upright = image if image.mode == "RGB" else image.convert("RGB")
     except Image.DecompressionBombError:
         raise UnusableImageError(f"too large: more than {MAX_PIXELS // 1_000_000} million pixels") from None
     except UnidentifiedImageError:
@@ -49,6 +55,8 @@ def decode(data: bytes) -> NDArray[np.uint8]:
         # Pillow's decoders raise all of these on damaged files.
         reason = "truncated" if "truncated" in str(error).lower() else "damaged"
         raise UnusableImageError(f"image file is {reason}") from error
+    upright.info = {}  # pixels alone: nothing of the file is written into another
+    return upright
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, ValidationError
 
+from truegap.build.digests import Digests
 from truegap.errors import UserError
-from truegap.files.atomic import write_bytes
+from truegap.files.atomic import write_bytes, written_aside
+from truegap.files.json_arrays import Where, read_object
 from truegap.schema import Split
 
 FILE = "manifest.json"
+
+_ROWS = {("rows",), ("rows", "sha256"), ("rows", "image_sha256")}
+"""Objects of the file that are read one member at a time: the hashes of a config are the most that is read at once."""
 
 
 class Strict(BaseModel):
@@ -41,6 +48,10 @@ class SplitSummary(Strict):
     """Of each config."""
 
 
+ConfigName = Annotated[str, StringConstraints(pattern=r"^\w[\w-]*$")]
+"""It is the name of a folder, and leads to nowhere else."""
+
+
 class ConfigSummary(Strict):
     """One config: what is in it, and a hash that says whether two builds hold the same."""
 
@@ -57,6 +68,13 @@ class ConfigSummary(Strict):
     """How many were: the realised share is their ratio."""
 
 
+def _digests(given: Iterable[str]) -> Digests:
+    return given if isinstance(given, Digests) else Digests(given)
+
+
+Hashes = Annotated[Digests, PlainValidator(_digests)]
+
+
 class Rows(Strict):
     """A SHA-256 per row and config, and of each encoded image, by which embeddings are found again.
 
@@ -64,9 +82,9 @@ class Rows(Strict):
     """
 
     image_id: list[str]
-    sha256: dict[str, list[str]]
+    sha256: dict[str, Hashes]
     """Over image bytes and fields."""
-    image_sha256: dict[str, list[str]]
+    image_sha256: dict[str, Hashes]
 
 
 class Manifest(Strict):
@@ -90,7 +108,7 @@ class Manifest(Strict):
     """Counts that the paper prints for this benchmark, to compare with the last step."""
     splits: dict[Split, SplitSummary]
     """Those that have rows, in the order of `truegap.schema.SPLITS`; most benchmarks have `test` alone."""
-    configs: dict[str, ConfigSummary]
+    configs: dict[ConfigName, ConfigSummary]
     dropped: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Every image left out, by reason: its id, and the detail (may be empty)."""
     repairs: dict[str, int] = Field(default_factory=dict)
@@ -136,16 +154,31 @@ def read_manifest(folder: Path) -> Manifest:
         UserError: The folder is not a built benchmark.
     """
     path = folder / FILE
+    if not path.is_file():
+        raise UserError(f"{folder} is not a built benchmark: {FILE} is missing; make one with `truegap build`")
     try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except OSError:
-        raise UserError(
-            f"{folder} is not a built benchmark: {FILE} is missing; make one with `truegap build`"
-        ) from None
+        return Manifest.model_validate(read_object(path, _shrunk, _ROWS))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        where = ".".join(map(str, first["loc"]))
         raise UserError(f"{path}: {where}: {first['msg']}; build the benchmark again") from None
+
+
+def _shrunk(where: Where, value: Any) -> Any:
+    if where[:-1] in _ROWS and isinstance(value, list):
+        # What is no hash is told by the record, with its place.
+        with suppress(ValueError):
+            return Digests(value)
+    return value
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes `manifest.json` piece by piece, aside and then renamed."""
+    content = manifest.model_dump(mode="json", exclude={"rows"}) | {"rows": dict(manifest.rows)}
+    pieces = json.JSONEncoder(ensure_ascii=False, indent=1, default=list).iterencode(content)
+    with written_aside(folder / FILE) as aside, aside.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(pieces)
+        file.write("\n")
 
 
 def write_json(path: Path, content: Any) -> None:

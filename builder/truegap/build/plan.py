@@ -98,8 +98,15 @@ class Plan:
         return digest.hexdigest()
 
 
-def by_split(examples: Sequence[Example]) -> dict[Split, list[Example]]:
+def telling(examples: Sequence[Example]) -> Sequence[Example]:
+    """Examples that tell what all are like: all of them, or the first where they are made alike."""
+    return examples[:1] if isinstance(examples, Generated) else examples
+
+
+def by_split(examples: Sequence[Example]) -> Mapping[Split, Sequence[Example]]:
     """The examples of every split that has some, in the order of `truegap.schema.SPLITS`."""
+    if isinstance(examples, Generated):
+        return {each.split: examples for each in telling(examples)}
     parts: dict[Split, list[Example]] = {split: [] for split in SPLITS}
     for example in examples:
         parts[example.split].append(example)
@@ -197,10 +204,11 @@ def marked(selection: Selection, configs: Sequence[str]) -> Selection:
     Where nobody is marked in any image, nothing is left out: that is no matter of single images, and a build refuses
     it.
     """
-    kept = [each for each in selection.examples if each.persons]
-    if not kept or len(kept) == len(selection.examples) or all(config in CONTROLS for config in configs):
+    examples = telling(selection.examples)
+    kept = [each for each in examples if each.persons]
+    if not kept or len(kept) == len(examples) or all(config in CONTROLS for config in configs):
         return selection
-    nobody = [Dropped(each.image_id, "nobody is marked") for each in selection.examples if not each.persons]
+    nobody = [Dropped(each.image_id, "nobody is marked") for each in examples if not each.persons]
     step = FilterStep("somebody is marked", *(sum(each.gender == gender for each in kept) for gender in GENDERS))
     return replace(selection, examples=kept, steps=[*selection.steps, step], dropped=[*selection.dropped, *nobody])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +13,14 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from truegap.build.card import card
-from truegap.build.collect import manifest_of
+from truegap.build.collect import Collected
 from truegap.build.draws import choose_donors
-from truegap.build.manifest import FILE, Manifest, read_manifest, write_json
-from truegap.build.plan import Plan, differences
+from truegap.build.manifest import FILE, Manifest, read_manifest, write_json, write_manifest
+from truegap.build.plan import Plan, differences, telling
 from truegap.build.rows import columns
 from truegap.build.shard import NO_DONOR, SUMMARY, ShardTask, is_usable
 from truegap.errors import UserError
-from truegap.schema import CONTROLS
+from truegap.schema import CONTROLS, SWAP, Split
 
 _SEED_BITS = 63
 """A row's column `seed` has these, and a sign."""
@@ -100,6 +101,9 @@ class Workspace:
     def tasks(self) -> list[ShardTask]:
         """One task per shard, finished ones too: they come back at once."""
         schema = columns(extra_columns(self.plan)).arrow_schema
+        swaps = any(config.startswith(SWAP) for config in self.plan.configs)
+        # Asked for in every shard: what is generated is made once.
+        among = list(self.plan.selection.examples) if swaps else []
         return [
             ShardTask(
                 folder=self._shard(number),
@@ -115,7 +119,7 @@ class Workspace:
                     self.plan.configs,
                     benchmark=self.plan.benchmark,
                     seed=self.plan.seed,
-                    among=self.plan.selection.examples,
+                    among=among,
                 ),
             )
             for number, examples in enumerate(self.plan.shards)
@@ -132,29 +136,30 @@ class Workspace:
         Raises:
             UserError: No image was left.
         """
-        folders = [self._shard(number) for number in range(len(self.plan.shards))]
-        summaries = [json.loads((folder / SUMMARY).read_bytes()) for folder in folders]
-        manifest = manifest_of(self.plan, self.key, summaries)
+        collected = Collected(self.plan)
+        kept: dict[Split, list[Path]] = defaultdict(list)
+        for number in range(len(self.plan.shards)):
+            folder = self._shard(number)
+            summary = json.loads((folder / SUMMARY).read_bytes())
+            collected.add(summary)
+            if summary["image_id"]:
+                kept[summary["split"]].append(folder)
+        manifest = collected.manifest(self.key)
         if not manifest.splits:
             shutil.rmtree(self.partial)
             reasons = "; ".join(f"{len(ids)} {reason}" for reason, ids in manifest.dropped.items())
             remedy = "swaps need two images of a gender" if NO_DONOR in manifest.dropped else "check --source"
             raise UserError(f"no image is left to build {self.plan.benchmark} from: {reasons}; {remedy}")
-        for split, held in manifest.splits.items():
-            kept = [
-                folder
-                for folder, summary in zip(folders, summaries, strict=True)
-                if summary["split"] == split and summary["image_id"]
-            ]
+        for split, folders in kept.items():
             for config in self.plan.configs:
                 place = self.partial / "data" / config
                 place.mkdir(parents=True, exist_ok=True)
-                for number, folder in enumerate(kept):
+                for number, folder in enumerate(folders):
                     built = folder / f"{config}.parquet"
                     if built.exists():
-                        built.rename(place / f"{split}-{number:05d}-of-{held.files:05d}.parquet")
+                        built.rename(place / f"{split}-{number:05d}-of-{len(folders):05d}.parquet")
         (self.partial / "README.md").write_text(card(self.plan, manifest), encoding="utf-8")
-        write_json(self.partial / FILE, manifest)
+        write_manifest(self.partial, manifest)
         self.partial.rename(self.out)
         shutil.rmtree(self.out / "shards")
         return manifest
@@ -172,7 +177,7 @@ def _check(plan: Plan) -> None:
     """Refuses what would come out wrong without a word."""
     if plan.seed.bit_length() > _SEED_BITS:
         raise UserError(f"--seed {plan.seed}: give a whole number of at most {_SEED_BITS} bits")
-    nobody = [each.image_id for each in plan.selection.examples if not each.persons]
+    nobody = [each.image_id for each in telling(plan.selection.examples) if not each.persons]
     if nobody and any(config not in CONTROLS for config in plan.configs):
         raise UserError(
             f"{plan.benchmark}: nobody is marked ({len(nobody)} images, such as {nobody[0]}), so a perturbation would "
@@ -190,9 +195,10 @@ def extra_columns(plan: Plan) -> dict[str, Any]:
     import pyarrow as pa
     from datasets import Features
 
-    names = sorted({name for example in plan.selection.examples for name in example.extra})
+    examples = telling(plan.selection.examples)
+    names = sorted({name for example in examples for name in example.extra})
     try:
-        table = pa.table({name: [each.extra.get(name) for each in plan.selection.examples] for name in names})
+        table = pa.table({name: [each.extra.get(name) for each in examples] for name in names})
     except pa.ArrowException as error:
         raise UserError(f"{plan.benchmark}: an added column mixes types: {error}; give each column one type") from None
     features: dict[str, Any] = Features.from_arrow_schema(table.schema)

@@ -48,6 +48,7 @@ def sheet(
     names = [each.strip() for each in configs.split(",") if each.strip()]
     opened = open_benchmark(benchmark, choose_configs(names) if names else None)
     shown = choose_configs(names) if names else tuple(opened.manifest.configs)
+    opened.fetch(shown)
     places = choose_places(opened.manifest, images, sample_id or ())
     picture = contact_sheet(opened.folder, opened.manifest, shown, places, width=width)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,13 @@ from truegap.errors import UserError, first_line
 
 Task = Literal["text-to-image", "edit"]
 
+_INDEX = "model_index.json"
+_FILES = (
+    *("*.json", "*.txt", "*.model"),
+    *("model.safetensors", "model-?????-of-?????.safetensors"),
+    *("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model-?????-of-?????.safetensors"),
+)
+"""Of each part of a pipeline: beside these weights may lie the same in half precision, or pickled."""
 _HASHED = ("*.json", "*.txt", "*.model", "*.safetensors")
 _SETTINGS = {
     "steps": "num_inference_steps",
@@ -150,7 +157,7 @@ def load_pipeline(
     require_diffusers()
     from diffusers import DiffusionPipeline
 
-    from truegap.models._torch import loading, resolve_device, resolve_dtype
+    from truegap.models.devices import loading, resolve_device, resolve_dtype
     from truegap.models.files import split_revision
 
     where, kind = resolve_device(device), resolve_dtype(dtype)
@@ -161,7 +168,7 @@ def load_pipeline(
         raise UserError(f"model {spec}: a folder has no revision {revision}; leave it out")
     with loading(spec):
         if not is_folder:
-            folder = _snapshot(place, revision)
+            folder = _snapshot(spec, place, revision)
         _check(spec, folder)
         pipeline = DiffusionPipeline.from_pretrained(
             str(folder), dtype=kind, use_safetensors=True, trust_remote_code=False, local_files_only=True
@@ -169,6 +176,13 @@ def load_pipeline(
     pipeline.set_progress_bar_config(disable=True)
     content = _content(folder) if is_folder else folder.name
     return Pipeline(pipeline, task, folder.resolve().name if is_folder else place, content, settings or Settings())
+
+
+def quiet_diffusers() -> None:
+    """Leaves the library its errors alone: what it flags is counted by the filter, and each line hides the progress."""
+    from diffusers.utils import logging
+
+    logging.set_verbosity_error()
 
 
 def require_diffusers() -> None:
@@ -185,37 +199,37 @@ def require_diffusers() -> None:
         )
 
 
-def _snapshot(repository: str, revision: str | None) -> Path:
-    from diffusers import DiffusionPipeline
-
-    from truegap.hub.snapshots import is_repository
+def _snapshot(spec: str, repository: str, revision: str | None) -> Path:
+    """The files that a pipeline is made of, at one commit: no other weights, and no code."""
+    from truegap.hub.snapshots import is_repository, snapshot
 
     if not is_repository(repository):
         raise UserError(f"model {repository}: no such folder, and not a Hub id of the form org/name")
-    try:
-        return Path(DiffusionPipeline.download(repository, revision=revision, use_safetensors=True))
-    except OSError as error:
-        raise UserError(
-            f"model {repository}: neither on the Hub (or not for you) nor in the local cache, or without safetensors; "
-            f"`hf download {repository}` where there is a network, or give a folder ({first_line(error)[:120]})"
-        ) from error
+    first = snapshot(repository, revision, [_INDEX], kind="model")
+    files = [_INDEX, *(f"{part}/{name}" for part in _parts(spec, first.folder) for name in _FILES)]
+    return snapshot(repository, first.commit, files, kind="model").folder
 
 
-def _check(spec: str, folder: Path) -> None:
-    """Names what diffusers would refuse at length, or after long work."""
-    index = folder / "model_index.json"
+def _parts(spec: str, folder: Path) -> list[str]:
+    """The subfolders that a pipeline is made of."""
+    index = folder / _INDEX
     try:
         parts: Any = json.loads(index.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"model {spec}: no model_index.json in {folder}; is it a diffusers pipeline?") from None
+        raise UserError(f"model {spec}: no {_INDEX} in {folder}; is it a diffusers pipeline?") from None
     except (OSError, ValueError, RecursionError):
         raise UserError(f"model {spec}: {index} cannot be read as JSON") from None
     if not isinstance(parts, Mapping) or not isinstance(parts.get("_class_name"), str):
         raise UserError(
-            f"model {spec}: model_index.json names no pipeline class of diffusers itself; "
+            f"model {spec}: {_INDEX} names no pipeline class of diffusers itself; "
             "code from a model's repository is never run"
         )
-    for part in (name for name, value in parts.items() if isinstance(value, list) and value[:1] != [None]):
+    return [name for name, value in parts.items() if isinstance(value, list) and value[:1] != [None]]
+
+
+def _check(spec: str, folder: Path) -> None:
+    """Names what diffusers would refuse at length, or after long work."""
+    for part in _parts(spec, folder):
         weights = [path for path in (folder / part).glob("*") if path.suffix in {".bin", ".pt", ".pth", ".ckpt"}]
         if weights and not any((folder / part).glob("*.safetensors")):
             raise UserError(

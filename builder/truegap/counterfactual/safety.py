@@ -37,7 +37,7 @@ def load_classifier(
     except ImportError:
         raise UserError("--safety-model needs torch and transformers: pip install 'truegap[models]'") from None
 
-    from truegap.models._torch import loading, resolve_device
+    from truegap.models.devices import loading, resolve_device
     from truegap.models.files import find_weights, locate, split_revision
 
     where = resolve_device(device)

@@ -8,7 +8,8 @@ for a few thousand opening brackets.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,6 +23,7 @@ _LARGEST = 1 << 26
 _decode = json.JSONDecoder().raw_decode
 
 Handlers = Mapping[str, Callable[[Any], None]]
+Where = tuple[str, ...]
 
 
 class _Malformed(Exception):  # noqa: N818  # a signal inside this module
@@ -66,6 +68,32 @@ def read_members(path: Path, handle: Callable[[str, Any], None]) -> None:
         UserError: The file is absent, is not JSON, or is not an object.
     """
     _read(path, lambda window: window.members(lambda inner, key: handle(key, inner.value())))
+
+
+def read_object(path: Path, shrink: Callable[[Where, Any], Any], inside: Collection[Where]) -> dict[str, Any]:
+    """A JSON object whose largest values become something smaller as soon as each is read.
+
+    Args:
+        path: A JSON file (UTF-8).
+        shrink: Given where a value stands, by the keys that lead to it, and the value: what to keep of it.
+        inside: Objects whose members are read one at a time, by the keys that lead to them; all others are one value.
+
+    Raises:
+        UserError: The file is absent, is not JSON, or is not an object.
+    """
+
+    def member(content: dict[str, Any], above: Where, window: _Window, key: str) -> None:
+        where = (*above, key)
+        if where in inside and window.peek() == "{":
+            window.at += 1
+            content[key] = {}
+            window.pairs(partial(member, content[key], where))
+        else:
+            content[key] = shrink(where, window.value())
+
+    whole: dict[str, Any] = {}
+    _read(path, lambda window: window.members(partial(member, whole, ())))
+    return whole
 
 
 def read_list(path: Path, handle: Callable[[Any], None]) -> None:
@@ -117,19 +145,23 @@ class _Window:
 
     def members(self, take: Callable[[_Window, str], None]) -> None:
         self.open("{", "object")
+        self.pairs(take)
+        self.close("object")
+
+    def pairs(self, take: Callable[[_Window, str], None]) -> None:
+        """The keys of an object and what `take` makes of their values, from behind its bracket to its end."""
         if self.peek() == "}":
             self.at += 1
-        else:
-            while True:
-                key = self.value()
-                if not isinstance(key, str):
-                    raise _Malformed(f"not valid JSON near {self.where}: a key is not a string")
-                self.where = key[:80] if key.isprintable() else repr(key[:80])
-                self.expect(":")
-                take(self, key)
-                if self.expect(",}") == "}":
-                    break
-        self.close("object")
+            return
+        while True:
+            key = self.value()
+            if not isinstance(key, str):
+                raise _Malformed(f"not valid JSON near {self.where}: a key is not a string")
+            self.where = key[:80] if key.isprintable() else repr(key[:80])
+            self.expect(":")
+            take(self, key)
+            if self.expect(",}") == "}":
+                return
 
     def whole_list(self, handle: Callable[[Any], None]) -> None:
         self.open("[", "list")

@@ -1,4 +1,4 @@
-"""A built benchmark, opened: a folder on disk, or a Hub dataset brought to one."""
+"""A built benchmark, opened: a folder on disk, or a Hub dataset whose files come to one as they are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from truegap.build.manifest import FILE, Manifest, read_manifest
 from truegap.errors import UserError
-from truegap.hub.snapshots import locate
+from truegap.hub.snapshots import locate, snapshot, split_revision
 from truegap.schema import Split
 
 
@@ -60,7 +60,9 @@ class Benchmark:
 
         values: list[Any] = []
         for file in self._files(config, split):
-            values.extend(pq.read_table(file, columns=[name]).column(name).to_pylist())
+            # `read_table` would import pandas first.
+            with pq.ParquetFile(file) as opened:
+                values.extend(opened.read(columns=[name]).column(name).to_pylist())
         return values
 
     def column_names(self, config: str, split: Split = "test") -> list[str]:
@@ -73,10 +75,24 @@ class Benchmark:
 
         return list(pq.read_schema(self._files(config, split)[0]).names)
 
+    def fetch(self, configs: Sequence[str]) -> None:
+        """Brings all files of some configs to the folder, where they are not there yet.
+
+        Raises:
+            UserError: They cannot be downloaded.
+        """
+        if self.revision is not None:
+            patterns = [f"data/{config}/*" for config in configs]
+            snapshot(split_revision(self.spec)[0], self.revision, patterns)
+
     def _files(self, config: str, split: Split) -> list[Path]:
         self.manifest.places(split)
-        files = sorted((self.folder / "data" / config).glob(f"{split}-*.parquet"))
-        if len(files) != (expected := self.manifest.splits[split].files):
+        pattern = f"data/{config}/{split}-*.parquet"
+        files, expected = sorted(self.folder.glob(pattern)), self.manifest.splits[split].files
+        if len(files) != expected and self.revision is not None:
+            snapshot(split_revision(self.spec)[0], self.revision, [pattern])
+            files = sorted(self.folder.glob(pattern))
+        if len(files) != expected:
             raise UserError(
                 f"{self.folder}: split {split} of config {config} has {len(files)} of {expected} files: "
                 "copy or build the benchmark again"
@@ -132,17 +148,16 @@ class ParquetImages:
 
 
 def open_benchmark(spec: str, configs: Sequence[str] | None = None) -> Benchmark:
-    """Opens a built benchmark.
+    """Opens a built benchmark; of one on the Hub the manifest comes, and every other file when somebody reads it.
 
     Args:
         spec: A folder, or `ORG/NAME` or `ORG/NAME@TAG` on the Hub.
-        configs: Which configs will be read (all if None): only those are downloaded.
+        configs: Which configs it must have.
 
     Raises:
         UserError: It is neither, cannot be downloaded, or lacks a config.
     """
-    wanted = [f"data/{config}/*" for config in configs] if configs else ["data/*"]
-    files = locate(spec, [FILE, *wanted], "a built benchmark")
+    files = locate(spec, [FILE], "a built benchmark")
     manifest = read_manifest(files.folder)
     if missing := [config for config in configs or () if config not in manifest.configs]:
         raise UserError(f"{spec} has no config {', '.join(missing)}: it has {', '.join(manifest.configs)}")

@@ -45,7 +45,7 @@ class GenderBiasVLOptions(Options):
     waitress: bool = True
     """Whether `Waiter` is `Waitress` where the shown gender is female."""
     images_folder: Path | None = None
-    """Where the paths of images begin; None for the archive's folder or one directly below it."""
+    """Where the paths of images begin; None for the archive's folder or one up to two folders below it."""
     pairs_file: Path | None = None
     """The table of occupation pairs; None for `occ_merge_filter_sim.csv` in the archive's folder or directly below."""
 
@@ -230,10 +230,14 @@ def _neutral(name: Any) -> str:
 
 
 def _photos(root: Path, images: set[str]) -> dict[str, Path]:
-    below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    """The files of images; the authors keep each kind up to two folders below the one that holds all."""
+    below = sorted(path for depth in ("*", "*/*") for path in root.glob(depth) if path.is_dir())
+    begin = {image.split("/")[0] for image in images}
+    # Folders of one occupation are among them, hundreds: only where a path begins is each image looked for.
+    places = [place for place in (root, *below) if place.is_dir() and begin & {each.name for each in place.iterdir()}]
     found = {}
     for image in images:
-        path = next((place / image for place in (root, *below) if (place / image).is_file()), None)
+        path = next((place / image for place in places if (place / image).is_file()), None)
         if path is not None:
             found[image] = path
     return found

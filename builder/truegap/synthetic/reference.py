@@ -24,9 +24,9 @@ import numpy as np
 from PIL import Image
 
 from truegap.errors import UserError
-from truegap.models._written import option_words, stem
 from truegap.models.base import DualEncoder, FloatArray
 from truegap.models.generative import Answer, GenerativeModel, Question
+from truegap.models.written import option_words, stem
 from truegap.results.records import ModelRecord
 from truegap.synthetic._text import MAN, WOMAN
 from truegap.synthetic.draws import hashed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import cv2
@@ -100,38 +100,43 @@ def example(seed: int, index: int, rho: Mapping[str, float], size: int = 224) ->
     )
 
 
+@dataclass(frozen=True, slots=True)
 class SyntheticExamples(Sequence[Example]):
-    """The images of a benchmark; each is made when somebody first asks for it, and kept."""
+    """Images of a benchmark; each is made whenever somebody asks for it, so that any number of them is small.
 
-    def __init__(self, n: int, seed: int, rho: Mapping[str, float], size: int) -> None:
-        """See `selection`."""
-        self._made: list[Example | None] = [None] * n
-        self._seed, self._rho, self._size = seed, dict(rho), size
+    Attributes:
+        numbers: Of the images.
+        seed: The benchmark's seed.
+        rho: Strength per feature.
+        size: Side in pixels.
+    """
+
+    numbers: range
+    seed: int
+    rho: Mapping[str, float]
+    size: int
 
     @property
     def made_from(self) -> str:
         """See `truegap.schema.Generated`."""
-        return json.dumps([GENERATOR, len(self), self._seed, self._rho, self._size], sort_keys=True)
+        numbers = len(self) if self.numbers == range(len(self)) else str(self.numbers)
+        return json.dumps([GENERATOR, numbers, self.seed, dict(self.rho), self.size], sort_keys=True)
 
     def __len__(self) -> int:
         """How many images."""
-        return len(self._made)
+        return len(self.numbers)
 
     @overload
     def __getitem__(self, index: int) -> Example: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Example]: ...
+    def __getitem__(self, index: slice) -> SyntheticExamples: ...
 
-    def __getitem__(self, index: int | slice) -> Example | list[Example]:
-        """An image, or a list of some."""
+    def __getitem__(self, index: int | slice) -> Example | SyntheticExamples:
+        """An image, or some of them."""
         if isinstance(index, slice):
-            return [self[each] for each in range(len(self))[index]]
-        index = range(len(self))[index]
-        made = self._made[index]
-        if made is None:
-            made = self._made[index] = example(self._seed, index, self._rho, self._size)
-        return made
+            return replace(self, numbers=self.numbers[index])
+        return example(self.seed, self.numbers[index], self.rho, self.size)
 
 
 def selection(n: int, *, seed: int = 0, rho: float | Mapping[str, float] = 0.0, size: int = 224) -> Selection:
@@ -164,7 +169,7 @@ def selection(n: int, *, seed: int = 0, rho: float | Mapping[str, float] = 0.0, 
     planted = strengths(rho)
     women = sum(label(seed, index) == "woman" for index in range(n))
     return Selection(
-        examples=SyntheticExamples(n, seed, planted, size),
+        examples=SyntheticExamples(range(n), seed, planted, size),
         steps=[FilterStep("rendered", woman=women, man=n - women)],
         dropped=[],
         options={"n": n, "seed": seed, "rho": planted, "size": size, "generator": GENERATOR},

@@ -59,7 +59,7 @@ def generate(
     )
     from truegap.counterfactual import edit as edit_pictures
     from truegap.counterfactual import generate as make
-    from truegap.counterfactual.diffusion import require_diffusers
+    from truegap.counterfactual.diffusion import quiet_diffusers, require_diffusers
     from truegap.counterfactual.files import note
     from truegap.counterfactual.generate import EDITS, NEGATIVE, PROMPTS, read_prompts
     from truegap.counterfactual.occupations import check_folders
@@ -70,7 +70,7 @@ def generate(
     if images < 1:
         raise UserError(f"--images {images}: give at least 1")
     require_diffusers()
-    _only_errors()
+    quiet_diffusers()
     asked = Prompts(read_prompts(prompts) if prompts else PROMPTS, read_prompts(edits) if edits else EDITS, seed)
     called = read_names(names) if names else read_names()
     jobs = [each.name for each in read_occupations(occupations)[0]]
@@ -96,10 +96,3 @@ def generate(
         told[step] = pipeline.record()
     note(folder, "generate", told)
     say(counts, as_json=as_json)
-
-
-def _only_errors() -> None:
-    """Flagged images are counted by the filter; a warning for each would hide the progress."""
-    from diffusers.utils import logging
-
-    logging.set_verbosity_error()
