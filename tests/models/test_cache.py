@@ -251,6 +251,38 @@ def test_decoding_runs_ahead_of_the_forward_pass(path):
     assert (np.array(encoder.ahead) <= 4 * batches + 2 * 4 + 2).all()  # and memory stays bounded
 
 
+def test_what_is_done_meanwhile_has_images_decoded_beside_it(path):
+    decoding = threading.Event()
+    encoder, told = Colours(), []
+
+    def source() -> bytes:
+        decoding.set()
+        return png(1)
+
+    def meanwhile():
+        told.append((decoding.wait(60), list(encoder.batches)))
+
+    with EmbeddingCache(path) as cache:
+        first = cache.embed_images(encoder, [(item(1)[0], source), item(2)], meanwhile=meanwhile)
+        again = cache.embed_images(encoder, [item(1)], meanwhile=meanwhile)
+    assert (first.computed, again.computed) == (2, 0)
+    assert told == [(True, []), (True, [2])]
+
+
+@pytest.mark.parametrize(("device", "threads"), [("cpu", 3), ("cuda:0", 4), (None, 4)])
+def test_forward_passes_on_the_processor_keep_a_core(device, threads, monkeypatch):
+    import truegap.models.cache as module
+    from truegap.results.records import Compute
+
+    encoder = Colours()
+    encoder.compute = device and Compute(device=device, device_name="", dtype="float32")
+    counts = []
+    for found in (4, 1, 64):
+        monkeypatch.setattr(module, "cores", lambda found=found: found)
+        counts.append(module._decoders(encoder))
+    assert counts == [threads, 1, module.MOST_DECODERS]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [(b"junk", "cannot be decoded"), (png(5)[:-30], "cannot be decoded"), (None, "do not have this SHA-256")],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 
 import pytest
 
 from examples import example, selection
+from protocol_runs import quiet, runner
 from tiny import save_clip
 from truegap.build import Plan, Workspace, build_shard, choose_configs
 from truegap.errors import UserError
@@ -47,29 +47,9 @@ def model(tmp_path_factory):
     return load_model(str(save_clip(tmp_path_factory.mktemp("m") / "tiny-clip")), device="cpu")
 
 
-@contextmanager
-def quiet(what, total):
-    done = []
-    yield done.append
-    assert sum(done) == total, what
-
-
 @pytest.fixture
 def run(benchmark, model, tmp_path):
-    def call(name="run", protocol=PROTOCOL, *, cache="cache.sqlite", configs=CONFIGS, **options):
-        with EmbeddingCache(tmp_path / cache) as opened:
-            return run_protocol(
-                open_benchmark(benchmark),
-                model,
-                protocol,
-                folder=tmp_path / name,
-                configs=configs,
-                progress=quiet,
-                cache=opened,
-                **options,
-            )
-
-    return call
+    return runner(benchmark, tmp_path, protocol=PROTOCOL, configs=CONFIGS, default=lambda: model)
 
 
 def test_run_folder_is_complete(run):

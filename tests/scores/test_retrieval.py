@@ -9,6 +9,7 @@ from scipy import stats
 
 from truegap.scores import (
     ScoreError,
+    TopCounts,
     balanced_draws,
     default_k,
     expected_max_skew,
@@ -229,18 +230,58 @@ def test_default_k(n, k):
     assert default_k(n) == k
 
 
-def test_resampled_counts_are_those_of_gathered_images():
+@pytest.mark.parametrize(
+    ("queries", "images", "shares", "k"),
+    [
+        pytest.param(3, 200, (0.3, 0.7), [7, 40], id="unbalanced"),
+        pytest.param(3, 90, (0.2, 0.5, 0.3), [30, 7], id="three groups"),
+        pytest.param(260, 40, (0.5, 0.5), [5], id="many queries"),
+        pytest.param(2, 120, None, [60, 120], id="balanced: the same draw every time"),
+    ],
+)
+def test_resampled_counts_are_those_of_gathered_images(queries, images, shares, k):
     # Given resamples as lists of images, when each is gathered, ranked and counted again, then nothing differs
     rng = np.random.default_rng(3)
-    rows, gender = rng.normal(size=(3, 200)), (rng.random(200) < 0.7).astype(np.int64)
-    draws, k = balanced_draws(gender, draws=2), [7, 40]
-    counts = resampled_counts(rank(rows), gender, draws, k, 2, n_resamples=5, seed=11)
+    groups = len(shares or (1, 1))
+    rows = rng.normal(size=(queries, images))
+    gender = rng.choice(groups, images, p=shares) if shares else np.arange(images) % 2
+    names = ["a", "b", "c"][:groups]
+    draws = balanced_draws([names[code] for code in gender], draws=2, groups=names)
+    counts = resampled_counts(rank(rows), gender, draws, k, groups, n_resamples=5, seed=11)
     drawn = next(resampled_images(gender, 5, 11))
-    for r, d, q in itertools.product(range(5), range(2), range(3)):
-        images = drawn[r][draws[d]]
-        ranked = gender[images][np.argsort(-rows[q][images], kind="stable")]
+    for r, d, q in itertools.product(range(5), range(2), range(queries)):
+        chosen = drawn[r][draws[d]]
+        ranked = gender[chosen][np.argsort(-rows[q][chosen], kind="stable")]
         for number, each in enumerate(k):
-            assert counts[r, d, q, number].tolist() == np.bincount(ranked[:each], minlength=2).tolist()
+            assert counts[r, d, q, number].tolist() == np.bincount(ranked[:each], minlength=groups).tolist()
+
+
+def test_resampled_counts_above_16_bits():
+    # given a k that 16 bits do not hold, and a ranking that shows one group first
+    gender = np.repeat([0, 1], 40_000)
+    order = np.arange(80_000)[None]
+    counts = resampled_counts(order, gender, [np.arange(80_000)], [50_000], 2, n_resamples=2, seed=0)
+    assert counts.reshape(2, 2).tolist() == [[40_000, 10_000]] * 2
+
+
+@pytest.mark.parametrize("empty", ["clip", "neg_inf"])
+@pytest.mark.parametrize("chosen", [None, range(3, 40)])
+def test_skews_are_those_of_the_formula_to_the_last_bit(empty, chosen):
+    # given counts on resamples, of which some queries may be chosen, and draws with shares of their own
+    rng = np.random.default_rng(8)
+    counts = rng.integers(0, 8, (30, 3, 50, 2, 2)).astype(np.int32)
+    top = TopCounts((7, 9), ("a", "b"), counts, rng.dirichlet([1, 1], 3), empty)
+    top = top.select(chosen) if chosen else top
+    for place, k in enumerate(top.k):
+        part = top.counts[..., place, :]
+        floor = np.maximum(part, 1) if empty == "clip" else part
+        with np.errstate(divide="ignore"):
+            expected = np.log(floor / k / top.target[:, None])
+        found = [top.values(f"skew_{name}@{k}") for name in top.groups]
+        for code, each in enumerate(found):
+            assert each.mean(axis=2).tobytes() == expected[..., code].mean(axis=2).tobytes()
+            assert each.tobytes() == expected[..., code].tobytes()
+        assert top.values(f"max_skew@{k}").tobytes() == expected.max(axis=-1).tobytes()
 
 
 def test_resampled_counts_reach_k_even_at_the_end_of_the_ranking():

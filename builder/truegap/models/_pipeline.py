@@ -17,20 +17,22 @@ R = TypeVar("R")
 def ahead(work: Callable[[T], R], items: Iterable[T], threads: int, window: int) -> Iterator[Iterator[R]]:
     """Results in the order of the items, at most `window` of them worked on or waiting at a time.
 
-    Items are taken in the calling thread. On leaving, work that has not begun is dropped.
+    Items are taken in the calling thread, the first of them at once. On leaving, work that has not begun is dropped.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="truegap-decode")
+    source = iter(items)
+    waiting: deque[Future[R]] = deque()
+
+    def fill() -> None:
+        waiting.extend(pool.submit(work, item) for item in islice(source, window - len(waiting)))
 
     def results() -> Iterator[R]:
-        waiting: deque[Future[R]] = deque()
-        source = iter(items)
-        while True:
-            waiting.extend(pool.submit(work, item) for item in islice(source, window - len(waiting)))
-            if not waiting:
-                return
+        while waiting:
             yield waiting.popleft().result()
+            fill()
 
     try:
+        fill()
         yield results()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -30,7 +30,7 @@ class DualEncoder(ABC):
 
     A subclass gives `record`, `preprocess`, `image_features` and `text_features`; the rest follows. `preprocess` (one
     image, on the CPU, from several threads at once) and `image_features` (one batch, from one thread) are apart so that
-    decoding, preprocessing and forward passes can overlap. Features do not depend on the batch beyond
+    decoding, preprocessing and forward passes, of texts too, can overlap. Features do not depend on the batch beyond
     `BATCH_TOLERANCE`.
     """
 

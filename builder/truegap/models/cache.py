@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
@@ -12,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from truegap.build.images import UnusableImageError, decode
+from truegap.build.images import UnusableImageError, opened
+from truegap.cores import cores
 from truegap.errors import UserError
 from truegap.models._images import as_image
 from truegap.models._pipeline import ahead, batches
 from truegap.models._sqlite import SqliteFile, digest_of
-from truegap.models.base import DualEncoder, FloatArray
+from truegap.models.base import FloatArray
+from truegap.models.image_encoder import ImageEncoder
 
 __all__ = ["Embedded", "EmbeddingCache", "Source", "features_of", "image_of"]
 
@@ -25,6 +26,7 @@ Source = bytes | Callable[[], bytes | Image.Image]
 """Encoded bytes, or a function that gives them (or the image) when they are needed, called in a thread."""
 
 LOOKUP = 256
+MOST_DECODERS = 8
 
 
 class Embedded(NamedTuple):
@@ -56,11 +58,12 @@ class EmbeddingCache(SqliteFile):
 
     def embed_images(
         self,
-        encoder: DualEncoder,
+        encoder: ImageEncoder,
         items: Iterable[tuple[str, Source]],
         batch_size: int = 64,
         progress: Callable[[int], object] | None = None,
         workers: int | None = None,
+        meanwhile: Callable[[], object] | None = None,
     ) -> Embedded:
         """Features of images, each distinct one computed at most once.
 
@@ -72,7 +75,9 @@ class EmbeddingCache(SqliteFile):
             items: SHA-256 (hexadecimal) of an image's encoded bytes, and the bytes or a function giving them.
             batch_size: Images per forward pass, halved by itself where the memory does not suffice.
             progress: Called with the number of distinct images just finished.
-            workers: Threads that decode and preprocess; by default one per core, at most 8.
+            workers: Threads that decode and preprocess; by default one per core, at most 8, less one where the model
+                runs on the CPU itself.
+            meanwhile: Called once, when the first images are being decoded.
 
         Returns:
             Features in the order of `items` (`(0, 0)` without any) and the counts.
@@ -102,7 +107,7 @@ class EmbeddingCache(SqliteFile):
                     report(len(found))
                 yield from ((sha, source) for sha, source in new.items() if sha not in found)
 
-        with closing(features_of(encoder, missing(), batch_size, workers)) as computed:
+        with closing(features_of(encoder, missing(), batch_size, workers, meanwhile)) as computed:
             for batch in computed:
                 rows.update(self._store(key, batch))
                 counts["computed"] += len(batch)
@@ -112,7 +117,7 @@ class EmbeddingCache(SqliteFile):
         features = np.stack([rows[sha] for sha in order]) if order else np.empty((0, 0), np.float32)
         return Embedded(features, counts["cached"], counts["computed"])
 
-    def lacking(self, encoder: DualEncoder, items: Iterable[tuple[str, Source]]) -> Iterator[tuple[str, Source]]:
+    def lacking(self, encoder: ImageEncoder, items: Iterable[tuple[str, Source]]) -> Iterator[tuple[str, Source]]:
         """The items that are not known, each distinct one the first time it comes.
 
         Raises:
@@ -126,7 +131,7 @@ class EmbeddingCache(SqliteFile):
             found = self._find(key, list(new))
             yield from ((sha, source) for sha, source in new.items() if sha not in found)
 
-    def keep(self, encoder: DualEncoder, fresh: Mapping[str, FloatArray]) -> None:
+    def keep(self, encoder: ImageEncoder, fresh: Mapping[str, FloatArray]) -> None:
         """Commits features that were computed elsewhere, by the SHA-256 of their images.
 
         Raises:
@@ -153,7 +158,11 @@ class EmbeddingCache(SqliteFile):
 
 
 def features_of(
-    encoder: DualEncoder, items: Iterable[tuple[str, Source]], batch_size: int = 64, workers: int | None = None
+    encoder: ImageEncoder,
+    items: Iterable[tuple[str, Source]],
+    batch_size: int = 64,
+    workers: int | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Generator[dict[str, FloatArray], None, None]:
     """Features of distinct images, batch by batch; decoding and preprocessing run in threads, ahead of the passes.
 
@@ -164,14 +173,23 @@ def features_of(
         sha, source = item
         return sha, encoder.preprocess(image_of(sha, source))
 
-    threads = workers or min(8, os.cpu_count() or 1)
+    threads = workers or _decoders(encoder)
     with ahead(prepare, items, threads, window=2 * batch_size + threads) as prepared:
+        if meanwhile:
+            meanwhile()
         for batch in batches(prepared, batch_size):
             features = encoder.encode_preprocessed([inputs for _, inputs in batch])
             yield {sha: row for (sha, _), row in zip(batch, features, strict=True)}
 
 
-def _digest(encoder: DualEncoder) -> bytes:
+def _decoders(encoder: ImageEncoder) -> int:
+    """Threads that decode: forward passes that wait for a core cost more than images that wait for a thread."""
+    compute = getattr(encoder, "compute", None)
+    taken = 1 if compute and compute.device == "cpu" else 0
+    return max(1, min(MOST_DECODERS, cores() - taken))
+
+
+def _digest(encoder: ImageEncoder) -> bytes:
     return hashlib.sha256(encoder.cache_key.encode()).digest()
 
 
@@ -185,6 +203,6 @@ def image_of(sha: str, source: Source) -> Image.Image:
             f"image {sha[:12]}: its bytes do not have this SHA-256; the benchmark was altered, build it again"
         )
     try:
-        return Image.fromarray(decode(content))
+        return opened(content)
     except UnusableImageError as error:
         raise UserError(f"image {sha[:12]}: cannot be decoded ({error}); build the benchmark again") from error

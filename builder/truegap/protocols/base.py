@@ -133,11 +133,16 @@ class Session:
         images = self.benchmark.images(config)
         return [(images.sha256[place], partial(images.__getitem__, place)) for place in self.images.places]
 
-    def embed(self, config: str) -> FloatArray:
-        """Features of a config's images, `(images, d)`, rows of unit length."""
+    def embed(self, config: str, meanwhile: Callable[[], object] | None = None) -> FloatArray:
+        """Features of a config's images, `(images, d)`, rows of unit length.
+
+        Args:
+            config: Its name.
+            meanwhile: Called once, when the first images are being decoded.
+        """
         assert isinstance(self.cache, EmbeddingCache)
         items = self.items(config)
-        found = self.cache.embed_images(self.encoder, items, self.batch_size, self.advance)
+        found = self.cache.embed_images(self.encoder, items, self.batch_size, self.advance, meanwhile=meanwhile)
         # Equal images are embedded once; they are done all the same.
         self.advance(len(items) - found.cached - found.computed)
         self.counts.cached += found.cached

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from truegap.errors import UserError
 from truegap.hub.benchmark import Benchmark
 from truegap.models import DualEncoder
+from truegap.models.base import FloatArray
 from truegap.protocols.base import ORIGINAL, Asking, Columns, Images, Model, Protocol, Session
 from truegap.protocols.gap_records import change_records, summary_record
 from truegap.protocols.gaps import Gap
@@ -123,7 +124,7 @@ class OccupationAsking(Asking[list[NDArray[np.float32]]]):
         self.queries = [each for each in every if len({images.genders[number] for number in each.numbers}) > 1]
         if lacking := [each.name for each in every if each not in self.queries]:
             self.notes.append(f"left out: {len(lacking)} queries whose images show one gender, such as {lacking[0]}")
-        self._texts: NDArray[np.float32] | None = None
+        self._texts: FloatArray | None = None
 
     def check(self) -> None:
         """See `Asking.check`."""
@@ -136,12 +137,10 @@ class OccupationAsking(Asking[list[NDArray[np.float32]]]):
 
     def answers(self, config: str, session: Session) -> tuple[Columns, list[NDArray[np.float32]]]:
         """See `Asking.answers`."""
-        if self._texts is None:
-            self._texts = session.encoder.encode_texts([each.text for each in self.queries])
-        features = session.embed(config)
+        features = session.embed(config, meanwhile=lambda: self._encoded(session))
         found = [
             np.asarray(features[list(query.numbers)] @ text, np.float32)
-            for query, text in zip(self.queries, self._texts, strict=True)
+            for query, text in zip(self.queries, self._encoded(session), strict=True)
         ]
         rows = [(query, number) for query in self.queries for number in query.numbers]
         columns = {
@@ -155,6 +154,12 @@ class OccupationAsking(Asking[list[NDArray[np.float32]]]):
             "occupation": repeated([query.occupation for query, _ in rows]),
         }
         return columns, found
+
+    def _encoded(self, session: Session) -> FloatArray:
+        """Features of the captions, computed once."""
+        if self._texts is None:
+            self._texts = session.encoder.encode_texts([each.text for each in self.queries])
+        return self._texts
 
     def score(self, run_id: str, configs: Iterator[tuple[str, list[NDArray[np.float32]]]]) -> ScoresRecord:
         """See `Asking.score`."""

@@ -156,11 +156,16 @@ class RetrievalAsking(Asking[Similarities]):
     def answers(self, config: str, session: Session) -> tuple[Columns, Similarities]:
         """See `Asking.answers`."""
         prompts = self.protocol.texts()
-        if self._texts is None:
-            self._texts = session.encoder.encode_texts([text for _, _, text, _ in prompts])
-        similarities = np.asarray(self._texts @ session.embed(config).T, np.float32)
+        features = session.embed(config, meanwhile=lambda: self._encoded(session))
+        similarities = np.asarray(self._encoded(session) @ features.T, np.float32)
         columns = grid(prompts, self.images.ids, self.images.genders)
         return columns | {"score": similarities.reshape(-1)}, similarities
+
+    def _encoded(self, session: Session) -> FloatArray:
+        """Features of the prompts, computed once."""
+        if self._texts is None:
+            self._texts = session.encoder.encode_texts([text for _, _, text, _ in self.protocol.texts()])
+        return self._texts
 
     def score(self, run_id: str, configs: Iterator[tuple[str, Similarities]]) -> ScoresRecord:
         """See `Asking.score`."""

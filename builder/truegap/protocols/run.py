@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +17,7 @@ from truegap.errors import UserError
 from truegap.hub.benchmark import Benchmark
 from truegap.models.generative import GenerativeModel
 from truegap.protocols.base import ORIGINAL, Asking, Cache, Images, Model, Protocol, Session, all_images
+from truegap.protocols.beside import beside
 from truegap.protocols.pictures import write_pictures
 from truegap.protocols.profiles import FULL, Profile
 from truegap.protocols.spread import ask_ahead
@@ -101,7 +102,7 @@ def run_protocol(
     what, total = f"{record.model.name} on {record.benchmark.name}", len(chosen) * len(asking.images.ids)
     ahead = ask_ahead(asking, session, chosen, partial(progress, f"{what}, over the cluster"))
     with progress(what, total) as session.advance:
-        scores = asking.score(record.run_id, _answered(asking, session, chosen, folder))
+        scores = beside(partial(asking.score, record.run_id), _answered(asking, session, chosen, folder))
     write_pictures(benchmark, folder / "pictures", asking.images.places)
     write_record(folder / "scores.json", scores)
     notes = [*asking.notes_on(scores), *(model.notes if isinstance(model, GenerativeModel) else ())]
@@ -149,7 +150,9 @@ def sample_answers(
         yield from ({"config": config, **row} for row in pa.table(dict(columns)).to_pylist())
 
 
-def _answered(asking: Asking[Any], session: Session, configs: Sequence[str], folder: Path) -> Iterator[tuple[str, Any]]:
+def _answered(
+    asking: Asking[Any], session: Session, configs: Sequence[str], folder: Path
+) -> Generator[tuple[str, Any], None, None]:
     """Asks config by config, writes the answers, and gives on what scores are made of."""
     with AnswersWriter(folder, asking.columns) as writer:
         for config in configs:

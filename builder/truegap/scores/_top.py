@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -49,10 +50,15 @@ class TopCounts:
         counts = self.counts[..., place, :]
         if kind == "bias":
             return np.asarray((counts[..., 1] - counts[..., 0]) / int(k))
-        skew = log_ratio(counts, int(k), self.target[:, None, :], self.empty)
-        if kind == "max_skew":
-            return np.asarray(skew.max(axis=-1))
-        return np.asarray(skew[..., self.groups.index(kind.removeprefix("skew_"))])
+        own = self.groups if kind == "max_skew" else (kind.removeprefix("skew_"),)
+        skews = [self._skew(counts[..., code], int(k), self.target[:, code]) for code in map(self.groups.index, own)]
+        return reduce(np.maximum, skews)
+
+    def _skew(self, counts: Ints, k: int, target: Floats) -> Floats:
+        """Skew of one group, looked up: resamples repeat the few counts that there can be."""
+        known = log_ratio(np.arange(k + 1)[:, None], k, target, self.empty).ravel()
+        # Indexing keeps the counts' layout in memory, as `take` does not: the last bit of a sum depends on it.
+        return np.asarray(known[counts * len(target) + np.arange(len(target))[:, None]])
 
     def select(self, queries: Sequence[int]) -> TopCounts:
         """The same for some of the queries."""
