@@ -57,6 +57,10 @@ class Repository:
     """Everybody sees the list of its files, nobody gets one."""
     pull_requests: list[str] = field(default_factory=list)
     """Titles; the first is number 1."""
+    authors: list[str] = field(default_factory=list)
+    """Of the pull requests."""
+    closed: dict[int, str] = field(default_factory=dict)
+    """Pull requests that are not open any more: `closed` or `merged`, by number."""
     info: dict[str, Any] = field(default_factory=dict)
     """Further fields of what the Hub says of it, such as `safetensors`."""
 

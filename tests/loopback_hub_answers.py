@@ -277,11 +277,15 @@ class Answer:
         ])  # fmt: skip
 
     def pull_requests(self, found: Repository, name: str) -> None:
-        """All of them, open, on one page."""
-        kind = KINDS[self.path.split("/")[2]]
-        shared = {"status": "open", "isPullRequest": True, "createdAt": DAY, "repo": {"name": name, "type": kind}}
-        titles = enumerate(found.pull_requests, 1)
-        listed = [{"title": title, "num": number, "author": {"name": "owner"}, **shared} for number, title in titles]
+        """All of them, or those of one author, on one page."""
+        shared = {"isPullRequest": True, "createdAt": DAY}
+        shared["repo"] = {"name": name, "type": KINDS[self.path.split("/")[2]]}
+        made = enumerate(zip(found.pull_requests, found.authors, strict=True), 1)
+        listed = [
+            {"title": title, "num": n, "author": {"name": author}, "status": found.closed.get(n, "open"), **shared}
+            for n, (title, author) in made
+            if author in self.query.get("author", [author])
+        ]
         self.json({"count": len(listed), "start": 0, "discussions": listed})
 
     # Files that go out.
@@ -377,6 +381,7 @@ class Answer:
             self.change(files, line["key"], line["value"])
         if opens:
             found.pull_requests.append(header["summary"])
+            found.authors.append(self.user.name if self.user else "")
             revision = f"refs/pr/{len(found.pull_requests)}"
         commit = found.add(files, header["summary"], revision)
         url = f"{self.hub.endpoint}/{PREFIXES[kind]}{name}"

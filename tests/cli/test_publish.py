@@ -6,6 +6,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+from functools import cache, partial
 
 import datasets
 import evaluate
@@ -18,7 +21,9 @@ from recipe_factory import archive, build, coco, owned
 from truegap import __version__, load
 from truegap.cli.app import app
 from truegap.errors import UserError
+from truegap.hub import publish_module
 from truegap.hub.benchmark import open_benchmark
+from truegap.hub.wheel import build_wheel
 
 CONFIGS = ("original", "control", "background-strong")
 
@@ -37,9 +42,16 @@ def private(tmp_path_factory):
     return build(archive(folder / "archive"), folder / "folder", CONFIGS)
 
 
+@pytest.fixture(scope="module")
+def one_wheel():
+    """Builds the wheel of the checkout once; `test_wheel` shows that the same code gives the same one."""
+    return cache(build_wheel)
+
+
 @pytest.fixture
-def hub(loopback_hub, monkeypatch, tmp_path):
+def hub(loopback_hub, monkeypatch, tmp_path, one_wheel):
     """The Hub, and a user who may write."""
+    monkeypatch.setattr(publish_module, "build_wheel", one_wheel)
     loopback_hub.connect(monkeypatch, tmp_path / "hub-cache", TOKEN)
     return loopback_hub
 
@@ -165,7 +177,8 @@ def test_the_pages_of_the_hub_know_the_benchmark(hub, built):
     page = yaml.safe_load(files["eval.yaml"])
     assert page["evaluation_framework"] == "truegap"
     assert [task["id"] for task in page["tasks"]] == [
-        "vqa_bias", "vqa_mean_delta", "retrieval_bias", "retrieval_mean_delta",
+        "vqa_bias", "vqa_mean_delta", "vqa_bias_lite_1", "vqa_mean_delta_lite_1",
+        "retrieval_bias", "retrieval_mean_delta", "retrieval_bias_lite_1", "retrieval_mean_delta_lite_1",
     ]  # fmt: skip
     described = json.loads(files["croissant.json"])
     needed = {"@context", "@type", "conformsTo", "description", "license", "name", "url", "creator", "datePublished"}
@@ -200,14 +213,40 @@ def test_a_published_metric_is_loaded_by_revision(hub, root, monkeypatch):
     assert said("metric", root / "metrics/ygap", "--namespace", "ORG", "--tag", "v1.2.0")["state"] == "same"
 
 
-def test_a_published_space_asks_for_this_truegap(hub, root):
-    record = said("space", root / "spaces/leaderboard", "--namespace", "ORG", "--private")
-    assert record["tag"] == f"v{__version__}"
-    assert hub.repositories["space", "ORG/leaderboard"].private
+def test_a_published_space_installs_the_truegap_that_published_it(hub, root, tmp_path):
+    pytest.importorskip("pip", reason="pip is not installed")
+    space = ["space", root / "spaces/leaderboard", "--namespace", "ORG"]
+    assert "nobody can fetch a wheel of truegap from a private Space" in publish(*space, "--private", fails=True)
+    shown, record = said(*space, "--dry-run"), said(*space)
+    (wheel,) = [path for path in record["added"] if path.endswith(".whl")]
+    assert (record["tag"], record["added"]) == (f"v{__version__}", shown["added"])
     files = hub.files("space", "ORG/leaderboard")
-    asked = files["requirements.txt"].decode().splitlines()
-    assert [line.rpartition("==")[2] for line in asked if line.startswith("truegap")] == [__version__]
+    assert len(files[wheel]) == record["added"][wheel] > 100_000
     assert files["app.py"] == (root / "spaces/leaderboard/app.py").read_bytes()
+    assert files["requirements.txt"].startswith(b"truegap[models,space] @ ")
+    # Like the Space's builder, who installs it has this one file, no token, and no index that knows truegap.
+    site, asked = tmp_path / "site", f"{hub.endpoint}/spaces/ORG/leaderboard/resolve/main/requirements.txt"
+    environment = {name: value for name, value in os.environ.items() if name != "HF_TOKEN"} | {"PYTHONPATH": str(site)}
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(site), "-r", asked]
+    run = partial(subprocess.run, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    run(pip)
+    told = "import truegap.resources as of; print(of.__file__); print(of.house('spaces', 'leaderboard', 'app.py'))"
+    assert all(line.startswith(str(site)) for line in run([sys.executable, "-c", told]).stdout.splitlines())
+    assert said(*space)["state"] == "same"
+
+
+@pytest.mark.parametrize("name", ["worker", "recognition"])
+def test_every_space_brings_truegap_along(hub, root, name):
+    assert "truegap-" in publish("space", root / "spaces" / name, "--namespace", "ORG", "--dry-run")
+
+
+def test_an_installed_truegap_is_asked_for_by_its_version(hub, root, monkeypatch):
+    monkeypatch.setattr(publish_module, "checkout", lambda: None)
+    record = said("space", root / "spaces/leaderboard", "--namespace", "ORG", "--private")
+    assert hub.repositories["space", "ORG/leaderboard"].private
+    assert not [path for path in record["added"] if path.endswith(".whl")]
+    asked = hub.files("space", "ORG/leaderboard")["requirements.txt"].decode()
+    assert asked.splitlines() == [f"truegap[models,space]=={__version__}"]
 
 
 @pytest.mark.parametrize(

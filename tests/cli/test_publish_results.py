@@ -122,7 +122,8 @@ def test_a_broken_file_there_is_not_overwritten(hub, run, content):
         ({"model": {"spec": "other/model"}}, [], "the run is of other/model, not of lab/model"),
         ({"model": {"kind": "baseline"}}, [], "of kind baseline, which has no repository"),
         ({"options": {"limit": 10}}, [], "the run asked a sample of the benchmark"),
-        ({"options": {"profile": "lite-1"}}, [], "the run asked a sample of the benchmark"),
+        ({"options": {"profile": "lite-0"}}, [], "the run asked a sample of the benchmark"),
+        ({"options": {"profile": "lite-1", "limit": 10}}, [], "the run asked a sample of the benchmark"),
         ({"benchmark": {"spec": "./built"}}, [], "say with --dataset ORG/NAME@TAG where it is published"),
         ({"benchmark": {"content": "0" * 64}}, [], "the run is of another build than dataset ORG/synthetic"),
         ({}, ["--dataset", "ORG/synthetic@v9.9.9"], "the Hub knows the dataset, not this revision"),
@@ -137,6 +138,15 @@ def test_a_mean_over_some_configs_is_not_that_number(hub, run):
     folder = run(configs=["original", "background-strong"])
     said = json.loads(offer(folder, "--model-repo", "lab/model", "--dry-run", "--json"))
     assert (said["state"], said["tasks"]) == ("to offer", {"retrieval_bias": 0.31})
+
+
+def test_a_number_on_a_frozen_sample_is_a_task_of_its_own(hub, run):
+    offer(run(), "--model-repo", "lab/model")
+    hub.commit("model", "lab/model", hub.files("model", "lab/model", "refs/pr/1"))
+    offer(run(options={"profile": "lite-1"}), "--model-repo", "lab/model")
+    entries = parse_eval_result_entries(yaml.safe_load(hub.files("model", "lab/model", "refs/pr/2")[PATH]))
+    assert [each.task_id for each in entries if "bias" in each.task_id] == ["retrieval_bias", "retrieval_bias_lite_1"]
+    assert [" profile lite-1: a frozen sample of " in each.notes for each in entries] == [False, False, True, True]
 
 
 def test_a_run_on_a_copy_says_where_the_benchmark_is(hub, run):

@@ -16,9 +16,10 @@ from recipe_factory import archive, build, change_rows, coco, recipe_of
 from truegap import __version__
 from truegap.engine import run_tasks
 from truegap.errors import UserError
-from truegap.hub.difference import Held, difference
+from truegap.hub.difference import difference
 from truegap.hub.publish_dataset import Where, dataset_publication
 from truegap.hub.publish_module import metric_publication, pinned, space_publication
+from truegap.hub.tree import Held
 
 TABLE = "data/background-strong/test-00000-of-00001.parquet"
 
@@ -110,6 +111,19 @@ def test_nothing_else_may_lie_there(built, refused, path, message):
     assert message in refused(built)
 
 
+@pytest.mark.parametrize("name", ["README.md", "manifest.json", "eval.yaml", "croissant.json", ".gitattributes"])
+def test_no_token_leaves_in_a_text_of_a_benchmark(built, refused, name):
+    with (built / name).open("ab") as file:
+        file.write(b" " * 11_000_000 + b"hf_" + b"a" * 34 + b"\n")
+    assert f"{name}: holds what looks like a token of the Hub" in refused(built)
+
+
+def test_an_empty_text_holds_nothing(built, refused):
+    (built / "eval.yaml").write_bytes(b"")
+    (built / "croissant.json").write_bytes(pickle.dumps(1))
+    assert "croissant.json: is a pickle or may hold one" in refused(built)
+
+
 def test_a_missing_file_is_named(built, refused):
     (built / TABLE).unlink()
     assert f"{TABLE} is missing (1 in all)" in refused(built)
@@ -170,6 +184,9 @@ def test_a_recipe_holds_what_a_recipe_holds(refused, tmp_path):
     pq.write_table(table.append_column("gender", pa.array(["woman"] * len(table))), path)
     assert "a recipe has no column 'gender'" in refused(recipe)
     pq.write_table(table, path)
+    (recipe / "recipe.json").write_text((recipe / "recipe.json").read_text() + "hf_" + "a" * 34)
+    assert "recipe.json: holds what looks like a token" in refused(recipe)
+    (recipe / "recipe.json").write_bytes((recipe / "recipe.json").read_bytes()[:-37])
     (recipe / "images.zip").write_bytes(b"x")
     assert "images.zip is no part of a recipe" in refused(recipe)
 

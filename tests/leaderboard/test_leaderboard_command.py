@@ -1,13 +1,20 @@
 import importlib.util
 import json
+import signal
 import socket
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from run_factory import make_run
+from truegap.cli import pages
 from truegap.cli.app import app
 from truegap.errors import UserError
+from truegap.leaderboard import worker
 
 
 def run(*arguments):
@@ -70,3 +77,24 @@ def test_without_gradio_the_line_names_the_extra(store, monkeypatch):
     done = run("serve")
     assert isinstance(done.exception, UserError)
     assert "pip install 'truegap[space]'" in str(done.exception)
+
+
+def test_a_worker_runs_beside_the_page_and_ends_with_it(store, monkeypatch):
+    there, started = threading.Event(), []
+
+    def start(board, **how):
+        started.append((board.where, how, subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=-1)))
+        there.set()
+        return started[0][2]
+
+    def visit(*_, **__):
+        assert there.wait(600)
+        assert started[0][2].poll() is None
+
+    monkeypatch.setattr(worker, "start_worker", start)
+    monkeypatch.setattr(pages, "load_page", lambda _: SimpleNamespace(build=lambda board: board, serve=visit))
+    done = run("serve", "--work")
+    assert done.exception is None, done.output
+    ((where, how, process),) = started
+    assert (where, how) == (str(store), {"device": "auto", "folders": True})
+    assert process.returncode == -signal.SIGTERM

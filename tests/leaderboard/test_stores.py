@@ -9,7 +9,7 @@ from loopback_hub import READER_TOKEN, TOKEN
 from queue_factory import make_request
 from run_factory import run_record, scores_record
 from truegap.errors import UserError
-from truegap.hub.commit import File
+from truegap.hub.tree import Held
 from truegap.leaderboard import LocalStore, open_store, row_of
 from truegap.leaderboard.hub_store import _Mirror
 from truegap.results.runs import Run
@@ -203,7 +203,7 @@ def test_only_what_changed_is_brought_again(hub):
 def test_a_newer_commit_takes_nothing_from_who_still_reads_the_older_one():
     class TwoCommits:
         def files(self, head):
-            return {f"rows/{head}.json": File(head, 1)}
+            return {f"rows/{head}.json": Held(1, head)}
 
         def read(self, _, head, **__):
             return head.encode()

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from loopback_hub import TOKEN
 from queue_factory import CARD, hub_model, manifest, safetensors
 from truegap.errors import UserError
-from truegap.leaderboard import PROTOCOLS, Limits, LocalStore, ask
+from truegap.leaderboard import PROTOCOLS, Limits, LocalStore, ask, checks
 from truegap.leaderboard.lease import claimed, failed
 from truegap.leaderboard.model_files import FolderModel, count_parameters, licence_of
 from truegap.leaderboard.request import now, stamp
@@ -90,7 +92,8 @@ def test_what_does_not_exist_is_told(hub, store):
     assert "not revision v9" in refusal(store, revision="v9")
     assert "not revision" in refusal(store, revision="d" * 40)
     assert "grant access one by one" in refusal(store, model=_gated(hub))
-    assert "TRUEGAP_BENCHMARKS names them" in refusal(store, benchmark="org/bench", limits=Limits(benchmarks=()))
+    nothing = Limits(benchmarks=())
+    assert "synthetic@v1 (TRUEGAP_BENCHMARKS names others)" in refusal(store, benchmark="org/bench", limits=nothing)
     assert "give a built benchmark" in refusal(store, benchmark="nowhere", limits=Limits(benchmarks=(), folders=True))
 
 
@@ -363,3 +366,15 @@ def test_no_header_breaks_the_reader(data):
 
 def test_every_protocol_can_be_asked_for():
     assert set(PROTOCOLS) == set(KNOWN)
+
+
+def test_the_kind_of_a_model_is_known_without_torch():
+    code = "import sys; from truegap.leaderboard.checks import _known; print(_known('clip'), 'torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["True", "False"]
+
+
+def test_a_kind_that_is_not_on_the_short_list_is_looked_for_on_the_whole(monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setattr("transformers.models.auto.auto_mappings.CONFIG_MAPPING_NAMES", {})
+    assert checks._known("clip")
+    assert not checks._known("evil")

@@ -14,9 +14,20 @@ from queue_factory import CARD, hub_model, make_request, manifest, safetensors
 from run_factory import run_record, scores_record
 from tiny import save_clip
 from truegap.cli.app import app
+from truegap.cli.pages import load_page
 from truegap.errors import UserError
 from truegap.hub.snapshots import snapshot
-from truegap.leaderboard import Limits, LocalStore, ask, keep_working, open_store, start_worker, work, worker
+from truegap.leaderboard import (
+    Limits,
+    LocalStore,
+    ask,
+    default_benchmark,
+    keep_working,
+    open_store,
+    start_worker,
+    work,
+    worker,
+)
 from truegap.leaderboard.foreign_run import LARGEST_ANSWERS
 from truegap.leaderboard.job import Outcome
 from truegap.leaderboard.request import key_of
@@ -62,9 +73,8 @@ def test_a_model_of_the_hub_becomes_a_row(loopback_hub, tmp_path, monkeypatch):
     commit = loopback_hub.commit("model", "org/clip", files)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     store, limits = open_store("hf://org"), Limits(benchmarks=("org/bench@v1.0.0",))
-    request = ask(
-        store, model="org/clip", benchmark="org/bench@v1.0.0", protocol="retrieval", user="ada", limits=limits
-    )
+    asked = {"model": "org/clip", "benchmark": "org/bench@v1.0.0", "protocol": "retrieval", "limits": limits}
+    request = ask(store, user="org", pull_request=True, **asked)
     said = []
     assert work(store, once=True, limits=limits, device="cpu", progress=said.append) == 1
     (held,) = open_store("hf://org").requests()
@@ -73,6 +83,7 @@ def test_a_model_of_the_hub_becomes_a_row(loopback_hub, tmp_path, monkeypatch):
     (row,) = open_store("hf://org").read().rows
     assert (row.kind, row.request, row.run_id) == ("verified", request.key, held.run_id)
     assert (row.model.spec, row.model.revision, row.options["profile"]) == ("org/clip", commit, "lite-1")
+    assert held.pull_request_url == f"{loopback_hub.endpoint}/org/clip/discussions/1"
     assert store.scores(row.key).summary == row.summary
     assert store.table()["kind"].to_pylist() == ["verified"]
     assert TOKEN not in log + str(said)
@@ -84,7 +95,39 @@ def test_a_model_of_the_hub_becomes_a_row(loopback_hub, tmp_path, monkeypatch):
     assert work(store, once=True, limits=limits) == 1
     assert store.requests()[0].run_id == held.run_id
     with pytest.raises(Exception, match="is FINISHED: see its row"):
-        ask(store, model="org/clip", benchmark="org/bench@v1.0.0", protocol="retrieval", user="eve", limits=limits)
+        ask(store, user="eve", **asked)
+
+
+@pytest.mark.slow
+def test_a_space_that_was_told_nothing_evaluates_a_model_and_posts_its_row(loopback_hub, tmp_path, monkeypatch, capfd):
+    pytest.importorskip("gradio", reason="gradio is not installed")
+    monkeypatch.setattr(default_benchmark, "IMAGES", 4)
+    # The worker is called below: a process of its own would make all of the pictures.
+    monkeypatch.setenv("TRUEGAP_WORKER", "0")
+    monkeypatch.delenv("TRUEGAP_CACHE")
+    loopback_hub.commit("model", "org/clip", files_of(save_clip(tmp_path / "clip")) | {"README.md": CARD})
+    store = LocalStore(tmp_path / "data" / "store")
+    desk = load_page("leaderboard").start(store).desk
+    (offered,) = desk.limits.offered
+    request = desk.submit(user="ada", model="org/clip", benchmark=offered, protocol="retrieval")
+    assert (request.benchmark, request.benchmark_revision, request.version) == ("synthetic@v1", None, "1.0.0")
+    assert work(store, once=True, limits=desk.limits, device="cpu") == 1
+    (held,), log = store.requests(), store.log(request.key)
+    assert held.state == "FINISHED", log
+    (row,) = store.read().rows
+    assert (row.kind, row.request, row.options["profile"]) == ("verified", request.key, "lite-1")
+    assert (row.benchmark.spec, row.benchmark.name, row.benchmark.content) == (offered, "synthetic", request.content)
+    assert store.table()["kind"].to_pylist() == ["verified"]
+    # The drawn pictures are kept where rows are and may be shown; nothing says where they lie.
+    assert [*store.folder.glob("cache/benchmarks/synthetic@v1-*/manifest.json")]
+    assert '"pictures":{"' in store.details(row.key)
+    told = [
+        each.read_text()
+        for kind in ("requests", "results", "scores", "details")
+        for each in (store.folder / kind).iterdir()
+    ]
+    assert str(tmp_path) not in "".join([log, *told])
+    assert capfd.readouterr().err.count("making the benchmark synthetic@v1") == 1
 
 
 def test_what_cannot_be_evaluated_fails_with_its_reason_and_log(asked, tmp_path):

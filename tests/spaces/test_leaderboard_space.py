@@ -1,13 +1,5 @@
 """The Space as visitors meet it: a real server, a real browser."""
 
-import contextlib
-import random
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +11,7 @@ from board_factory import HOSTILE_NAME, small_board, submit
 from loopback_hub import READER_TOKEN, TOKEN, LoopbackHub
 from queue_factory import CARD
 from real_browser import PATIENCE
+from served import serving
 from tiny import save_clip
 from truegap.cli.app import app
 from truegap.cli.pages import load_page
@@ -28,14 +21,6 @@ from truegap.results.show import plain
 
 gradio = pytest.importorskip("gradio", reason="gradio is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-def free_port():
-    """A port below those that the system gives away by itself: nobody takes it before the server does."""
-    for port in random.sample(range(20_000, 30_000), 100):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-    raise AssertionError("no free port")
 
 
 @dataclass
@@ -53,35 +38,6 @@ class Served:
     benchmark: Path
 
 
-@contextlib.contextmanager
-def serving(store, log):
-    """The address of `truegap leaderboard serve`, run as a user runs it."""
-    port = free_port()
-    command = [sys.executable, "-c", "from truegap.cli import main; main()", "leaderboard", "serve"]
-    with log.open("wb") as printed:
-        server = subprocess.Popen(
-            [*command, "--store", str(store.folder), "--port", str(port)],
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-        )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(2400):
-            try:
-                urllib.request.urlopen(address, timeout=60).close()
-                break
-            except OSError:
-                assert server.poll() is None, log.read_text()
-                time.sleep(0.25)
-        yield address
-    finally:
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(300)
-        finally:
-            server.kill()
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     folder, hub = tmp_path_factory.mktemp("served"), LoopbackHub()
@@ -97,7 +53,7 @@ def served(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        with serving(store, folder / "log") as address:
+        with serving("leaderboard", "serve", "--store", str(store.folder), log=folder / "log") as address:
             yield Served(address, store, keys, folder / "log", hub, folder / "benchmark")
     hub.close()
 
@@ -118,13 +74,19 @@ def window(browser):
 
 
 @pytest.fixture
-def page(window, served):
-    """That page on the leaderboard, at its widest."""
+def visitor(window):
+    """That page at its widest, wherever it was before."""
     window.set_viewport_size({"width": 1500, "height": 900})
-    window.goto(served.address)
     yield window
     assert window.popped == []
     assert window.said == []
+
+
+@pytest.fixture
+def page(visitor, served):
+    """That page on the leaderboard."""
+    visitor.goto(served.address)
+    return visitor
 
 
 def models(page):
@@ -159,12 +121,12 @@ def test_filters_and_sorting_are_in_the_address(page, served):
     assert [url for url in page.asked if not url.startswith((served.address, "data:", "blob:"))] == []
 
 
-def test_hostile_names_stay_text(page, served):
-    page.goto(f"{served.address}/?q=script")
-    assert models(page) == [plain(HOSTILE_NAME, 120)]
-    page.locator("#rows tbody th[scope=row] a").click()
-    page.get_by_role("heading", level=1, name="<script>alert(1)</script>").wait_for()
-    assert page.locator("#board").locator("img, script, b, strong, iframe").count() == 0
+def test_hostile_names_stay_text(visitor, served):
+    visitor.goto(f"{served.address}/?q=script")
+    assert models(visitor) == [plain(HOSTILE_NAME, 120)]
+    visitor.locator("#rows tbody th[scope=row] a").click()
+    visitor.get_by_role("heading", level=1, name="<script>alert(1)</script>").wait_for()
+    assert visitor.locator("#board").locator("img, script, b, strong, iframe").count() == 0
 
 
 def test_the_plane_leads_to_a_models_page_and_back(page):
@@ -180,37 +142,37 @@ def test_the_plane_leads_to_a_models_page_and_back(page):
     assert page.locator("svg.plane a").count() == 4
 
 
-def test_a_models_page_is_an_address_and_two_are_compared(page, served):
-    page.goto(f"{served.address}/?tab=model&model={served.keys['background-reader']}")
-    assert page.locator("#configs tbody tr").count() == 15
-    assert page.locator("#questions").get_by_text("a doctor").count() == 1
-    page.get_by_label("Compare with").select_option(label="person-reader")
-    page.get_by_role("button", name="Compare").click()
-    page.get_by_text("background-reader is clearly less biased").wait_for()
-    page.get_by_label("Another model").select_option(label="near-reader")
-    page.get_by_text("is not clear").wait_for()
-    assert parse_qs(urlsplit(page.url).query)["b"] == [served.keys["near-reader"]]
-    with page.expect_download() as download:
-        page.get_by_role("link", name="CSV").click()
+def test_a_models_page_is_an_address_and_two_are_compared(visitor, served):
+    visitor.goto(f"{served.address}/?tab=model&model={served.keys['background-reader']}")
+    assert visitor.locator("#configs tbody tr").count() == 15
+    assert visitor.locator("#questions").get_by_text("a doctor").count() == 1
+    visitor.get_by_label("Compare with").select_option(label="person-reader")
+    visitor.get_by_role("button", name="Compare").click()
+    visitor.get_by_text("background-reader is clearly less biased").wait_for()
+    visitor.get_by_label("Another model").select_option(label="near-reader")
+    visitor.get_by_text("is not clear").wait_for()
+    assert parse_qs(urlsplit(visitor.url).query)["b"] == [served.keys["near-reader"]]
+    with visitor.expect_download() as download:
+        visitor.get_by_role("link", name="CSV").click()
     assert download.value.suggested_filename == "truegap-compared.csv"
 
 
-def test_it_fits_a_phone_and_a_keyboard(page, served):
-    page.set_viewport_size({"width": 390, "height": 800})
+def test_it_fits_a_phone_and_a_keyboard(visitor, served):
+    visitor.set_viewport_size({"width": 390, "height": 800})
     for tab in ("table", "plane", "compare", "queue", "about", f"model&model={served.keys['hostile']}"):
-        page.goto(f"{served.address}/?tab={tab}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab
-    page.goto(served.address)
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+        visitor.goto(f"{served.address}/?tab={tab}")
+        assert visitor.evaluate("document.documentElement.scrollWidth") <= 390, tab
+    visitor.goto(served.address)
+    visitor.keyboard.press("Tab")
+    assert visitor.evaluate("document.activeElement.textContent") == "Skip to the content"
+    visitor.keyboard.press("Enter")
+    assert visitor.evaluate("document.activeElement.id") == "main"
 
 
-def test_a_new_row_is_there_when_the_page_is_opened_again(page, served):
+def test_a_new_row_is_there_when_the_page_is_opened_again(visitor, served):
     submit(served.store, "newcomer", "coco-gender", bias=0.2)
-    page.goto(f"{served.address}/?q=newcomer")
-    assert models(page) == ["newcomer"]
+    visitor.goto(f"{served.address}/?q=newcomer")
+    assert models(visitor) == ["newcomer"]
 
 
 SAID = "wanted => document.querySelector('#said textarea')?.value.startsWith(wanted)"
@@ -261,8 +223,8 @@ def test_who_logs_in_submits_a_model_and_watches_it_become_a_row(page, served, t
     assert TOKEN.encode() not in kept
 
 
-def test_nothing_can_be_uploaded(page, served):
-    upload = page.request.post(f"{served.address}/gradio_api/upload", multipart={"files": "x" * 1000})
+def test_nothing_can_be_uploaded(visitor, served):
+    upload = visitor.request.post(f"{served.address}/gradio_api/upload", multipart={"files": "x" * 1000})
     assert upload.status == 403
 
 
@@ -284,12 +246,18 @@ def test_a_space_that_may_not_write_serves_what_is_there(loopback_hub, capsys, m
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["leaderboard", "worker"])
-def test_a_card_says_what_the_space_needs(name):
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("leaderboard", ["HF_TOKEN", "TRUEGAP_BENCHMARKS", "synthetic@v1"]),
+        ("worker", ["HF_TOKEN", "TRUEGAP_BENCHMARKS", "synthetic@v1"]),
+        ("recognition", ["TRUEGAP_BENCHMARK", "TRUEGAP_ANSWERS"]),
+    ],
+)
+def test_a_card_says_what_the_space_needs(name, settings):
     _, front, text = house("spaces", name, "README.md").read_text(encoding="utf-8").split("---\n", 2)
     assert yaml.safe_load(front)["python_version"] == "3.12"
-    assert "HF_TOKEN" in text
-    assert "TRUEGAP_BENCHMARKS" in text
+    assert [each for each in settings if each not in text] == []
 
 
 def test_the_queue_goes_on_after_a_failure_and_leaves_alone_what_is_the_same(browser):

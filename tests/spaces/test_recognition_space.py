@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-
 import pytest
 import yaml
 
 from examples import selection
 from real_browser import PATIENCE
+from served import serving
 from truegap.build import Plan, Workspace, build_shard
 from truegap.recognition import AnswerFolder, items, read_study
 
@@ -23,14 +15,6 @@ gradio = pytest.importorskip("gradio", reason="gradio is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 HOSTILE = "<img src=x onerror=alert(1)> ${alert(2)} {{constructor}}"
-
-
-def free_port():
-    """A port below those that the system gives away by itself: nobody takes it before the server does."""
-    for port in random.sample(range(20_000, 30_000), 100):
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
-    raise AssertionError("no free port")
 
 
 @pytest.fixture(scope="module")
@@ -47,27 +31,9 @@ def address(answers, tmp_path_factory):
         for task in workspace.tasks():
             build_shard(task)
         workspace.finish()
-    port, log = free_port(), answers / "log"
-    command = [sys.executable, "-c", "from truegap.cli import main; main()", "recognition", "serve", str(folder)]
-    command += ["--answers", str(answers), "--configs", "color-strong,object-strong", "--port", str(port)]
-    with log.open("wb") as printed:
-        server = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT)
-    at = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(2400):
-            try:
-                urllib.request.urlopen(at, timeout=60).close()
-                break
-            except OSError:
-                assert server.poll() is None, log.read_text()
-                time.sleep(0.25)
+    asked = ["--answers", str(answers), "--configs", "color-strong,object-strong"]
+    with serving("recognition", "serve", str(folder), *asked, log=answers / "log") as at:
         yield at
-    finally:
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(300)
-        finally:
-            server.kill()
 
 
 @pytest.fixture

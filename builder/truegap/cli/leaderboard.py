@@ -27,13 +27,17 @@ RUNS are folders; one that holds runs stands for all of them. The same model on 
 submitting it again changes nothing.
 
 With --model instead, the model is looked at (it exists, its revision, no remote code, safetensors, licence and card,
-size, how much you have asked for) and waits in the queue; `truegap leaderboard queue` shows what becomes of it.
+size, how much you have asked for) and waits in the queue; `truegap leaderboard queue` shows what becomes of it. With
+--space it waits in the queue of a leaderboard on the Hub, which knows you by the token of `hf auth login`, or of
+HF_TOKEN: one without any permission will do.
 
 Examples:
 
   truegap leaderboard submit runs/my-clip-coco-gender-1a2b3c4d
 
   truegap leaderboard submit --model ORG/my-clip --benchmark ORG/coco-gender@v1.0.0 --protocol retrieval --store hf://ORG
+
+  truegap leaderboard submit --model ME/clip --benchmark ORG/coco-gender@v1.0.0 --protocol retrieval --space ORG/board
 """
 _SHOW = """Print the leaderboard, ranked within each question; rows that nothing clearly separates share a rank.
 
@@ -45,7 +49,10 @@ Examples:
 """
 _SERVE = """Show the leaderboard in a browser, on this machine only unless --host says otherwise.
 
-Example:
+With --work a worker evaluates what waits, in a process beside the page; where it dies, another follows, and it ends
+with the page.
+
+Examples:
 
   truegap leaderboard serve --port 7860
 
@@ -74,10 +81,20 @@ def submit(
     model: Annotated[
         str | None, typer.Option(help="Ask for this model: ORG/NAME[@REVISION] on the Hub, or a folder.")
     ] = None,
-    benchmark: Annotated[str, typer.Option(help="With --model: a built folder, or ORG/NAME@TAG.")] = "",
+    benchmark: Annotated[str, typer.Option(help="With --model: a built folder, ORG/NAME@TAG, or synthetic@v1.")] = "",
     protocol: Annotated[str, typer.Option(help="With --model: as of `truegap evaluate`.")] = "",
     profile: Annotated[str, typer.Option(help="With --model: lite or full.")] = "lite",
     note: Annotated[str, typer.Option(help="With --model: a line for the reader.")] = "",
+    space: Annotated[
+        str | None,
+        typer.Option(help="With --model: ask this leaderboard, ORG/NAME on the Hub or its address, not a store."),
+    ] = None,
+    pull_request: Annotated[
+        bool,
+        typer.Option(
+            "--pull-request", help="With --model: bring the results to the model's repository; for its author alone."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what became of it as JSON.")] = False,
 ) -> None:
     """See `_SUBMIT`."""
@@ -86,13 +103,25 @@ def submit(
     if (model is None) == (not runs):
         raise UserError("submit takes run folders, or --model for one that is to be evaluated: give one of the two")
     if model is None:
-        if benchmark or protocol or note:
-            raise UserError("--benchmark, --protocol and --note go with --model; a run says for itself what it is of")
+        if benchmark or protocol or note or space or pull_request:
+            raise UserError(
+                "--benchmark, --protocol, --note, --space and --pull-request go with --model; a run says for itself "
+                "what it is of"
+            )
         _submit_runs(runs or [], store, as_json=as_json)
         return
     if not benchmark or not protocol:
         raise UserError("--model needs --benchmark and --protocol: what is to be asked")
-    leaderboard_queue.submit_model(store, model, benchmark, protocol, profile, note, as_json=as_json)
+    if space is not None:
+        if store is not None:
+            raise UserError("--space and --store: give one of the two; a Space has its own store")
+        leaderboard_queue.ask_leaderboard(
+            space, model, benchmark, protocol, profile, note, as_json=as_json, pull_request=pull_request
+        )
+        return
+    leaderboard_queue.submit_model(
+        store, model, benchmark, protocol, profile, note, as_json=as_json, pull_request=pull_request
+    )
 
 
 def _submit_runs(runs: list[Path], store: str | None, *, as_json: bool) -> None:
@@ -168,11 +197,13 @@ def serve(
     store: Store = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 7860,
-    work: Annotated[bool, typer.Option("--work", help="Evaluate what waits, in a process beside the page.")] = False,
+    work: Annotated[bool, typer.Option("--work", help="Evaluate what waits too.")] = False,
 ) -> None:
     """See `_SERVE`."""
+    from threading import Event, Thread
+
     from truegap.cli.pages import check_gradio, check_port, load_page
-    from truegap.leaderboard import LocalStore, open_store, start_worker
+    from truegap.leaderboard import LocalStore, keep_working, open_store
 
     check_gradio("the leaderboard's page")
     check_port(host, port)
@@ -183,9 +214,13 @@ def serve(
         typer.echo(f"not read: {name}: {reason}", err=True)
     app = load_page("leaderboard")
     said = f"{len(contents.rows)} rows of {board.where} at http://{host}:{port} (Ctrl+C ends it)"
-    worker = start_worker(board, folders=isinstance(board, LocalStore)) if work else None
+    over, local = Event(), {"folders": isinstance(board, LocalStore)}
+    worker = Thread(target=keep_working, args=(board, over), kwargs=local, daemon=True) if work else None
+    if worker is not None:
+        worker.start()
     try:
         app.serve(app.build(board), host, port, ready=lambda: typer.echo(said))
     finally:
+        over.set()
         if worker is not None:
-            worker.terminate()
+            worker.join()

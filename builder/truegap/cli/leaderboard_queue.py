@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from truegap.hub.tokens import Owner
     from truegap.leaderboard import Request
 
 _QUEUE = """Show what waits, runs, is finished or failed, with the reason; KEY shows one request and its log.
@@ -48,7 +49,15 @@ def register(verbs: typer.Typer) -> None:
 
 
 def submit_model(
-    store: str | None, model: str, benchmark: str, protocol: str, profile: str, note: str, *, as_json: bool
+    store: str | None,
+    model: str,
+    benchmark: str,
+    protocol: str,
+    profile: str,
+    note: str,
+    *,
+    as_json: bool,
+    pull_request: bool = False,
 ) -> None:
     """Asks for an evaluation, as whoever runs this."""
     from truegap.errors import UserError
@@ -60,6 +69,7 @@ def submit_model(
     if not local and Path(benchmark).expanduser().is_dir():
         raise UserError(f"{benchmark} is a folder, which no other machine has: `truegap publish` it, or name it there")
     limits = Limits(benchmarks=(benchmark,), folders=local, again=0.0, requests_per_day=10_000, waiting=10_000)
+    user = _user(local=local)
     request = ask(
         board,
         model=model,
@@ -67,7 +77,9 @@ def submit_model(
         protocol=protocol,
         profile=profile,
         note=note,
-        user=_user(local=local),
+        user=user.name,
+        pull_request=pull_request,
+        organizations=user.organizations,
         limits=limits,
     )
     if as_json:
@@ -75,6 +87,37 @@ def submit_model(
         return
     typer.echo(f"waits: {_line(request)}\nstore: {board.where}")
     typer.echo(f"next: truegap leaderboard queue {request.key[:12]}; truegap leaderboard work evaluates it")
+
+
+def ask_leaderboard(
+    space: str,
+    model: str,
+    benchmark: str,
+    protocol: str,
+    profile: str,
+    note: str,
+    *,
+    as_json: bool,
+    pull_request: bool = False,
+) -> None:
+    """Asks a leaderboard that is served somewhere, through its API."""
+    from truegap.errors import UserError
+    from truegap.hub.snapshots import is_repository, split_revision
+    from truegap.hub.space import ask_space
+    from truegap.results.show import plain
+
+    for each in (model, benchmark):
+        if not is_repository(split_revision(each)[0]) and Path(each).expanduser().is_dir():
+            raise UserError(f"{each} is a folder, which a Space does not have: `truegap publish` it, or use --store")
+    asked = {"model": model, "benchmark": benchmark, "protocol": protocol, "profile": profile, "note": note}
+    told = ask_space(space, asked | {"pull_request": pull_request})
+    if as_json:
+        typer.echo(json.dumps(told, indent=1))
+        return
+    state, key = (plain(told.get(name), 80) for name in ("state", "key"))
+    found = f"{told.get('model')}@{str(told.get('revision'))[:12]} on {told.get('benchmark')} {told.get('version')}"
+    typer.echo(f"waits: {state}  {key[:12]}  {plain(found, 300)}, {plain(told.get('user'))}")
+    typer.echo(f"next: the queue of {plain(space)} shows what becomes of it")
 
 
 def queue(
@@ -166,6 +209,7 @@ def _line(request: Request) -> str:
     asked = f"{request.model}@{request.revision.removeprefix('sha256:')[:12]} on {request.benchmark} {request.version}"
     said = f"{asked}, {request.protocol} {request.profile}, {request.user}"
     said += f": {request.reason}" if request.reason else ""
+    said += f"; pull request {request.offer}" if request.offer else ""
     return f"{request.state:<9} {request.key[:12]}  {plain(said, 1000)}"
 
 
@@ -175,12 +219,13 @@ def _is_folder(where: str) -> bool:
     return not where.startswith(HUB)
 
 
-def _user(*, local: bool) -> str:
+def _user(*, local: bool) -> Owner:
     """Who asks: the machine's user, or on the Hub whoever the token belongs to."""
     import getpass
 
-    if local:
-        return re.sub(r"[^\w.-]", "-", getpass.getuser(), flags=re.ASCII).lstrip("_.-") or "user"
-    from truegap.hub.commit import whose_token
+    from truegap.hub.commit import own_account
+    from truegap.hub.tokens import Owner
 
-    return whose_token()
+    if local:
+        return Owner(re.sub(r"[^\w.-]", "-", getpass.getuser(), flags=re.ASCII).lstrip("_.-") or "user")
+    return own_account()

@@ -13,6 +13,7 @@ from truegap.cli.progress import progress
 if TYPE_CHECKING:
     from truegap.hub.difference import Difference
     from truegap.hub.publish import Publication, Standing
+    from truegap.hub.result_entries import Results
 
 _GROUP = """Publish on the Hub: one commit per version, under a tag that never moves.
 
@@ -42,22 +43,29 @@ Example:
 
   truegap publish metric metrics/ygap --namespace ORG --tag v1.0.0
 """
-_SPACE = """Publish a folder of spaces/ as a Space, with this version of truegap in its requirements.
+_SPACE = """Publish a folder of spaces/ as a Space, with this truegap in its requirements.
 
-Example:
+From a checkout a wheel of its code goes along, which the Space installs: no index need have it. Such a Space is public.
+
+Examples:
+
+  truegap publish space spaces/leaderboard --namespace ORG --dry-run
 
   truegap publish space spaces/leaderboard --namespace ORG
 """
 _RESULTS = """Offer a run's numbers to the model's own repository, as a pull request with .eval_results/*.yaml.
 
-One number per task: the bias, and how far the perturbations move it. The benchmark must be published, and the run must
-have asked all of it.
+One number per task: the bias, and how far the perturbations move it; numbers of --profile lite are tasks of their own.
+The benchmark must be published, and asked by a profile, not by --limit. With --row, the numbers are those of a
+leaderboard's verified row, named by its key or how that begins: the address of a model's page ends with it.
 
 Examples:
 
   truegap publish results runs/my-clip --model-repo ORG/my-clip --dry-run
 
   truegap publish results runs/my-clip --model-repo ORG/my-clip --dataset ORG/coco-gender@v1.0.0
+
+  truegap publish results --row 1a2b3c4d5e6f7a8b --store hf://ORG
 """
 
 Folder = Annotated[Path, typer.Argument(help="The folder.")]
@@ -133,14 +141,20 @@ def space(
     """See `_SPACE`."""
     from truegap.hub.publish_module import space_publication
 
-    made = space_publication(folder, namespace, name=name, tag=tag)
+    made = space_publication(folder, namespace, name=name, tag=tag, private=private)
     _ready(dry_run)
     _publish(made, dry_run=dry_run, private=private, as_json=as_json)
 
 
 def results(
-    run: Annotated[Path, typer.Argument(help="The run's folder.")],
-    model_repo: Annotated[str, typer.Option(help="ORG/MODEL: the repository of the run's model.")],
+    run: Annotated[Path | None, typer.Argument(help="The run's folder.")] = None,
+    model_repo: Annotated[
+        str | None, typer.Option(help="ORG/MODEL: the repository of the run's model; of a row, it says so itself.")
+    ] = None,
+    row: Annotated[str | None, typer.Option(help="Instead of a run: the key of a row, or how it begins.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="With --row: a folder, or hf://ORG; by default as of `truegap leaderboard`.")
+    ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="ORG/NAME[@TAG] of the benchmark; by default where the run took it from.")
     ] = None,
@@ -148,11 +162,19 @@ def results(
     as_json: AsJson = False,
 ) -> None:
     """See `_RESULTS`."""
+    from truegap.errors import UserError
     from truegap.hub.publish_results import results_offer, send_offer
-    from truegap.results.runs import read_run
 
+    if (run is None) == (row is None):
+        raise UserError("results takes a run's folder, or --row for one of a leaderboard's: give one of the two")
     _ready(dry_run)
-    offer = results_offer(read_run(run), model_repo, dataset)
+    if row is not None:
+        found, repository = _of_row(row, store, model_repo)
+    elif run is not None and model_repo is not None:
+        found, repository = _of_run(run), model_repo
+    else:
+        raise UserError("a run needs --model-repo ORG/MODEL: the repository of its model")
+    offer = results_offer(found, repository, dataset)
     url = offer.there if dry_run else send_offer(offer)
     state = "same" if offer.there else "to offer" if dry_run else "offered"
     if as_json:
@@ -161,6 +183,22 @@ def results(
         return
     typer.echo(f"{offer.model}: {offer.path}\n\n{offer.content.decode()}")
     typer.echo({"same": f"there already: {url}", "offered": f"pull request: {url}"}.get(state, "nothing was sent"))
+
+
+def _of_run(folder: Path) -> Results:
+    from truegap.hub.result_entries import results_of_run
+    from truegap.results.runs import read_run
+
+    return results_of_run(read_run(folder))
+
+
+def _of_row(key: str, store: str | None, model: str | None) -> tuple[Results, str]:
+    from truegap.leaderboard import open_store
+    from truegap.leaderboard.wish import find_row, model_of, results_of_row
+
+    board = open_store(store)
+    row = find_row(board, key)
+    return results_of_row(row, board), model or model_of(row)
 
 
 def _ready(dry_run: bool) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from truegap.errors import UserError, first_line
 from truegap.hub.snapshots import Kind, reason_of, without_secrets
+from truegap.hub.tokens import Owner
+from truegap.hub.tree import Held, tree
 
 _CONFLICT = (409, 412)
 """What the Hub answers when the branch is not where it was, or when it is busy with another commit to it."""
@@ -20,14 +22,6 @@ class MovedError(Exception):
 
 class AbsentError(UserError):
     """There is no such repository, or none that this user may see."""
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of a commit: its content has this id, wherever it stands."""
-
-    blob: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +57,14 @@ class Repository:
         with self._readable_errors():
             self._api().create_repo(self.name, repo_type=self.kind, exist_ok=True, token=self.token)
 
-    def files(self, commit: str) -> dict[str, File]:
+    def files(self, commit: str) -> dict[str, Held]:
         """Every file of a commit, by its path.
 
         Raises:
             UserError: The Hub cannot be asked.
         """
-        from huggingface_hub.hf_api import RepoFile
-
         with self._readable_errors():
-            tree = self._api().list_repo_tree(
-                self.name, recursive=True, revision=commit, repo_type=self.kind, token=self.token
-            )
-            return {each.path: File(each.blob_id, each.size) for each in tree if isinstance(each, RepoFile)}
+            return tree(self.name, self.kind, commit, self.token)
 
     def read(self, path: str, commit: str, *, limit: int, start: int = 0) -> bytes | None:
         """At most `limit` bytes of a file from `start` on; None if it is not there. No more is brought over.
@@ -171,11 +160,21 @@ def whose_token() -> str:
     Raises:
         UserError: There is no token, or the Hub does not accept it.
     """
+    return own_account().name
+
+
+def own_account() -> Owner:
+    """The user that the token on this machine belongs to, with the organisations.
+
+    Raises:
+        UserError: There is no token, or the Hub does not accept it.
+    """
     import httpx2
     from huggingface_hub import HfApi, errors
 
     try:
-        return str(HfApi().whoami()["name"])
+        told = HfApi().whoami()
+        return Owner(str(told["name"]), tuple(str(each["name"]) for each in told.get("orgs") or ()))
     except errors.LocalTokenNotFoundError:
         raise UserError("you are not logged in: `hf auth login`") from None
     except (httpx2.HTTPError, OSError, ValueError, KeyError) as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from truegap.errors import UserError
@@ -17,8 +18,6 @@ _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill", ".npy", ".npz"
 _PICKLE = b"\x80"
 """First byte of every pickle since protocol 2."""
 _TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}\b")
-_SEARCHED = 10_000_000
-"""Larger files are data; nobody writes a token into the middle of them."""
 
 
 def plain_files(folder: Path) -> dict[str, Path]:
@@ -58,16 +57,23 @@ def _check_name(where: str, path: Path) -> None:
         raise UserError(f"{path}: is hidden, and may hold what nobody should see: remove it")
 
 
-def check_content(files: dict[str, Path]) -> None:
-    """That code and text to be published are neither pickles nor hold a token of the Hub.
+def check_content(files: Mapping[str, Path]) -> None:
+    """That code and text to be published are neither pickles nor hold a token of the Hub, wherever in them.
 
     Raises:
         UserError: One of them is or does.
     """
     for path in files.values():
-        with path.open("rb") as file:
-            content = file.read(_SEARCHED)
-        if path.suffix.lower() in _PICKLES or content.startswith(_PICKLE):
+        begins, has_token = _looked_through(path)
+        if path.suffix.lower() in _PICKLES or begins == _PICKLE:
             raise UserError(f"{path}: is a pickle or may hold one, which could run anything: remove it")
-        if _TOKEN.search(content):
+        if has_token:
             raise UserError(f"{path}: holds what looks like a token of the Hub: remove it, and revoke it on the Hub")
+
+
+def _looked_through(path: Path) -> tuple[bytes, bool]:
+    """The first byte of a file, and whether a token is in it; the file may be larger than the memory."""
+    if not path.stat().st_size:
+        return b"", False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content[:1], _TOKEN.search(content) is not None

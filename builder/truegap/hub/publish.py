@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from truegap.errors import UserError
-from truegap.hub.difference import KEPT, Difference, File, Held, difference
+from truegap.hub.difference import KEPT, Difference, File, difference
 from truegap.hub.refusals import hub_errors
 from truegap.hub.snapshots import is_repository
+from truegap.hub.tree import Held, tree
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -133,7 +134,7 @@ def standing(publication: Publication, *, private: bool = False) -> Standing:
         if private and not is_private:
             raise UserError(f"{kind} {repository} is public: make it private on its page, or leave out --private")
         if held := next((each.target_commit for each in refs.tags if each.name == tag), None):
-            found = difference(publication.files, _tree(api, publication, held))
+            found = difference(publication.files, _tree(publication, held))
             if not found.is_empty:
                 other = _next(tag, [each.name for each in refs.tags])
                 raise UserError(
@@ -142,7 +143,7 @@ def standing(publication: Publication, *, private: bool = False) -> Standing:
                 )
             return Standing("same", found, url, held)
         head = next((each.target_commit for each in refs.branches if each.name == "main"), None)
-        there = _tree(api, publication, head) if head else {}
+        there = _tree(publication, head) if head else {}
     others = [path for path in there if path not in _STARTED_WITH]
     if others and not set(others) & set(publication.signature):
         raise UserError(
@@ -181,7 +182,7 @@ def publish(publication: Publication, progress: Progress, *, private: bool = Fal
             api.create_repo(repository, repo_type=kind, private=private or None, space_sdk=publication.sdk)
             commit = api.repo_info(repository, repo_type=kind).sha
             # What the Hub puts into a new repository gives way to what is published.
-            found = Standing("new", difference(publication.files, _tree(api, publication, commit)), found.url)
+            found = Standing("new", difference(publication.files, _tree(publication, commit)), found.url)
         if not found.difference.is_empty:
             commit = _commit(api, publication, found.difference, commit, progress)
         api.create_tag(repository, tag=publication.tag, revision=commit, repo_type=kind)
@@ -226,15 +227,8 @@ def _no_bars() -> Iterator[None]:
         enable_progress_bars()
 
 
-def _tree(api: HfApi, publication: Publication, commit: str | None) -> dict[str, Held]:
-    from huggingface_hub.hf_api import RepoFile
-
-    entries = api.list_repo_tree(publication.repository, recursive=True, revision=commit, repo_type=publication.kind)
-    return {
-        each.path: Held(each.size, each.blob_id, each.lfs.sha256 if each.lfs else None)
-        for each in entries
-        if isinstance(each, RepoFile)
-    }
+def _tree(publication: Publication, commit: str | None) -> dict[str, Held]:
+    return tree(publication.repository, publication.kind, commit)
 
 
 def _url(api: HfApi, publication: Publication) -> str:

@@ -19,7 +19,7 @@ from truegap.errors import UserError
 from truegap.hub import croissant, evaluation
 from truegap.hub.built_check import CARD, MADE_AT_PUBLICATION, Held, check_rows, rows_tasks
 from truegap.hub.difference import File
-from truegap.hub.folder_check import plain_files
+from truegap.hub.folder_check import check_content, plain_files
 from truegap.hub.publish import Progress, Publication, check_tag, repository_of
 from truegap.hub.refusals import hub_errors
 from truegap.schema import SPLITS
@@ -67,6 +67,8 @@ def dataset_publication(folder: Path, where: Where, scratch: Path, run: RunAll, 
         UserError: Something in the folder is not what it should be, or may not be published in any form.
     """
     files = plain_files(folder)
+    # Tables are looked at row by row: whatever else there is may be text that somebody wrote.
+    check_content({path: file for path, file in files.items() if not path.endswith(".parquet")})
     if recipes.FILE in files:
         return _recipe(folder, files, where, ())
     manifest = read_manifest(folder)

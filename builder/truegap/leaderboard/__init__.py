@@ -7,9 +7,10 @@ from truegap.leaderboard.ask import ask
 from truegap.leaderboard.checks import PROTOCOLS
 from truegap.leaderboard.limits import Limits
 from truegap.leaderboard.local_store import LocalStore
+from truegap.leaderboard.opening import default_store, open_store
 from truegap.leaderboard.request import Request
 from truegap.leaderboard.row import Row, row_of
-from truegap.leaderboard.store import Contents, Queue, Receipt, Store, default_store, open_store
+from truegap.leaderboard.store import Contents, Queue, Receipt, Store
 from truegap.leaderboard.table import COLUMNS, search, table
 from truegap.leaderboard.worker import keep_working, start_worker, work
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import cast, get_args
 
 from truegap.errors import UserError
-from truegap.leaderboard.checks import PROTOCOLS, check_new, check_rate, examine, find_benchmark, find_model
+from truegap.leaderboard.checks import PROTOCOLS, TakenError, check_new, check_rate, examine, find_benchmark, find_model
 from truegap.leaderboard.limits import Limits
 from truegap.leaderboard.request import NOTE, USER, ProfileName, Request, key_of, now, stamp
 from truegap.leaderboard.store import Store
+from truegap.leaderboard.wish import check_wish, wished_later
 from truegap.results.show import plain
 
 
@@ -22,11 +24,14 @@ def ask(
     revision: str | None = None,
     profile: str = "lite",
     note: str = "",
+    pull_request: bool = False,
+    organizations: Collection[str] = (),
     limits: Limits | None = None,
 ) -> Request:
     """Puts a model into the queue, after every check of a submission.
 
-    In this order: the model exists, its revision is pinned to a commit, nobody has asked for the same, it loads
+    In this order: the model exists, its revision is pinned to a commit, a pull request is wished by its author alone,
+    nobody has asked for the same (but an author may still wish for a pull request with what was found), it loads
     without remote code, its weights are safetensors, it has a card and a licence, the worker can hold it, and the user
     has not asked for too much. No weights are brought here for that.
 
@@ -39,6 +44,8 @@ def ask(
         revision: Branch, tag or commit, resolved to its commit now; the main branch by default.
         profile: `lite` or `full`.
         note: A line for the reader.
+        pull_request: Whether the model's author wishes its numbers as a pull request to its repository.
+        organizations: Of the user, as the Hub says; only a wish needs them.
         limits: What this leaderboard takes.
 
     Returns:
@@ -58,11 +65,14 @@ def ask(
         raise UserError(f"the note has {len(note)} characters, and {NOTE} are shown at most: shorten it")
     asked = find_benchmark(benchmark, limits)
     source = find_model(model, revision, limits)
+    if pull_request:
+        check_wish(store, source.model, asked.revision, user, organizations)
     key = key_of(source.model, source.revision, asked.version, asked.content, protocol, profile)
     requests = store.requests()
     held = next((each for each in requests if each.key == key), None)
     moment = now()
-    check_new(held, moment, limits)
+    if not (pull_request and wished_later(held, moment, limits)):
+        check_new(held, moment, limits)
     found = examine(source, limits)
     check_rate(requests, user, moment, limits)
     request = Request(
@@ -78,6 +88,7 @@ def ask(
         profile=cast("ProfileName", profile),
         user=user,
         note=plain(note, NOTE),
+        pull_request=pull_request,
         model_type=found.model_type,
         parameters=found.parameters,
         licence=found.licence,
@@ -85,5 +96,5 @@ def ask(
         changed=stamp(moment),
     )
     if not store.put_request(request, held):
-        raise UserError(f"model {request.model} was submitted by somebody else just now: see the queue")
+        raise TakenError(f"model {request.model} was submitted by somebody else just now: see the queue")
     return request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,8 @@ from truegap.build.manifest import FILE, read_manifest
 from truegap.errors import UserError
 from truegap.hub.models import look_at_model
 from truegap.hub.snapshots import is_repository, locate, split_revision
-from truegap.leaderboard.limits import Limits
+from truegap.leaderboard.default_benchmark import default_benchmark
+from truegap.leaderboard.limits import DEFAULT_BENCHMARK, Limits
 from truegap.leaderboard.model_files import (
     CARD,
     CONFIG,
@@ -37,6 +39,14 @@ _DAY = timedelta(days=1)
 
 class RefusedError(UserError):
     """A model that no further attempt would make acceptable."""
+
+
+class TakenError(UserError):
+    """The same was asked for already."""
+
+
+class TooManyError(UserError):
+    """A user who has asked for too much by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +75,21 @@ def find_benchmark(spec: str, limits: Limits) -> Asked:
     Raises:
         UserError: It is not offered, or cannot be read.
     """
-    if spec not in limits.benchmarks and (limits.benchmarks or not limits.folders):
-        offered = ", ".join(limits.benchmarks) or "none yet (TRUEGAP_BENCHMARKS names them)"
-        raise UserError(f"benchmark {plain(spec)}: this leaderboard offers {offered}")
+    if spec not in limits.offered and (limits.benchmarks or not limits.folders):
+        hint = "" if limits.benchmarks else " (TRUEGAP_BENCHMARKS names others)"
+        raise UserError(f"benchmark {plain(spec)}: this leaderboard offers {', '.join(limits.offered)}{hint}")
+    if spec == DEFAULT_BENCHMARK:
+        manifest = read_manifest(default_benchmark())
+        return Asked(spec, None, manifest.version, manifest.content)
     files = locate(spec, [FILE], "a built benchmark")
     manifest = read_manifest(files.folder)
     return Asked(place_of(spec), files.commit, manifest.version, manifest.content)
 
 
 def place_of(spec: str) -> str:
-    """Where a benchmark is, without its revision."""
+    """Where a benchmark is, without its revision; the default one has its name alone."""
+    if spec == DEFAULT_BENCHMARK:
+        return spec
     folder = Path(spec).expanduser()
     return str(folder.resolve()) if folder.is_dir() else split_revision(spec)[0]
 
@@ -88,7 +103,7 @@ def check_offered(request: Request, limits: Limits) -> None:
     if limits.benchmarks:
         if request.benchmark not in map(place_of, limits.benchmarks):
             raise RefusedError(f"benchmark {request.benchmark}: this worker offers {', '.join(limits.benchmarks)}")
-    elif not is_repository(request.benchmark) and not limits.folders:
+    elif request.benchmark != DEFAULT_BENCHMARK and not is_repository(request.benchmark) and not limits.folders:
         raise RefusedError(f"benchmark {request.benchmark}: a folder, and this worker reads none")
 
 
@@ -114,16 +129,16 @@ def check_new(held: Request | None, now: datetime, limits: Limits) -> None:
     """Check three: nobody has asked for the same already.
 
     Raises:
-        UserError: It waits, runs or is finished, or failed a short while ago.
+        TakenError: It waits, runs or is finished, or failed a short while ago.
     """
     if held is None:
         return
     asked = f"model {held.model} at {held.revision[:19]} was submitted already by {held.user}"
     if held.state != "FAILED":
         remedy = "see its row" if held.state == "FINISHED" else "see the queue"
-        raise UserError(f"{asked} and is {held.state}: {remedy}, or submit another revision")
+        raise TakenError(f"{asked} and is {held.state}: {remedy}, or submit another revision")
     if (again := datetime.fromisoformat(held.changed) + timedelta(seconds=limits.again)) > now:
-        raise UserError(
+        raise TakenError(
             f"{asked} and FAILED ({held.reason}): mend the model and submit its new revision, or try this one again "
             f"after {again:%Y-%m-%d %H:%M} UTC"
         )
@@ -147,16 +162,16 @@ def check_rate(requests: Sequence[Request], user: str, now: datetime, limits: Li
     """Check eight: the user has not asked for too much.
 
     Raises:
-        UserError: Too many requests wait, or were made today.
+        TooManyError: Too many requests wait, or were made today.
     """
     own = [each for each in requests if each.user == user]
     waiting = sum(each.state in {"PENDING", "RUNNING"} for each in own)
     if waiting >= limits.waiting:
-        raise UserError(f"{waiting} requests of {user} are not finished: wait until one of them is")
+        raise TooManyError(f"{waiting} requests of {user} are not finished: wait until one of them is")
     today = [each for each in own if datetime.fromisoformat(each.submitted) > now - _DAY]
     if len(today) >= limits.requests_per_day:
         first = min(datetime.fromisoformat(each.submitted) for each in today) + _DAY
-        raise UserError(f"{len(today)} requests of {user} within a day are the most: try after {first:%H:%M} UTC")
+        raise TooManyError(f"{len(today)} requests of {user} within a day are the most: try after {first:%H:%M} UTC")
 
 
 def _no_remote_code(source: Source, library: Library) -> str:
@@ -181,6 +196,13 @@ def _no_remote_code(source: Source, library: Library) -> str:
 
 def _known(model_type: str) -> bool:
     """Whether transformers has the class itself; where it is not installed, the worker finds out."""
+    with suppress(ImportError):
+        # Nearly all kinds are here, and torch is not, which a page and a worker that hands on have no use for.
+        from transformers.models.auto import auto_mappings
+
+        listed: Any = auto_mappings
+        if model_type in listed.CONFIG_MAPPING_NAMES:
+            return True
     try:
         from transformers.models.auto import configuration_auto
     except ImportError:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from truegap.results.runs import Run
 
 RESAMPLES = 1000
-_BROKEN = (UserError, OSError, ValueError, KeyError)
+_BROKEN = (UserError, OSError, ValueError, KeyError, MemoryError)
 """What reading a foreign or incomplete run may raise; Arrow's errors are among them. A row stands without details."""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from truegap.build.manifest import Manifest
 from truegap.errors import UserError
+from truegap.leaderboard.foreign_answers import check_answers
 from truegap.leaderboard.request import Request
 from truegap.leaderboard.stored import LARGEST_SCORES
 from truegap.results.answers import FILE as ANSWERS
@@ -58,7 +59,7 @@ def check_run(run: Run, request: Request, manifest: Manifest, *, benchmark: str,
         spec: The model, likewise.
 
     Raises:
-        UserError: It is of something else.
+        UserError: It is of something else, or its answers are not what such a run has.
     """
     record = run.record
     told = (record.benchmark.spec, record.benchmark.content, record.protocol)
@@ -72,6 +73,8 @@ def check_run(run: Run, request: Request, manifest: Manifest, *, benchmark: str,
         raise UserError(f"the run is of model {plain(record.model.spec)}, not of the one that was asked for")
     if not request.local and record.model.revision != request.revision:
         raise UserError(f"the run is of revision {plain(record.model.revision)}, not of the one that was asked for")
+    if run.answers.exists():
+        check_answers(run.answers, len(manifest.rows.image_id) * len(manifest.configs))
 
 
 def _take(place: int, name: str, target: Path, limit: int) -> None:

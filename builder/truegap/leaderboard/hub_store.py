@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from truegap.errors import UserError
-from truegap.hub.commit import AbsentError, File, MovedError, Repository
+from truegap.hub.commit import AbsentError, MovedError, Repository
 from truegap.hub.snapshots import is_repository
+from truegap.hub.tree import Held
 from truegap.leaderboard import stored
 from truegap.leaderboard.local_store import DETAILS, LOGS, REQUESTS, RESULTS, SCORES, TABLE
 from truegap.leaderboard.request import Request
@@ -104,7 +105,7 @@ class HubStore:
     def put_details(self, key: str, text: str) -> None:
         """See `Store.put_details`."""
         path = f"{DETAILS}/{Path(key).name}.json"
-        self._results.update(lambda _: (None, {path: text.encode()}), f"Details of {key[:12]}")
+        self._results.keep(path, text.encode(), f"Details of {key[:12]}")
 
     def table(self) -> pa.Table:
         """See `Store.table`."""
@@ -150,7 +151,7 @@ class HubStore:
     def put_log(self, key: str, text: str) -> None:
         """See `Store.put_log`."""
         path = f"{LOGS}/{Path(key).name}.txt"
-        self._requests.update(lambda _: (None, {path: text.encode()}), f"Log of {key[:12]}")
+        self._requests.keep(path, text.encode(), f"Log of {key[:12]}")
 
     def _contents(self, head: str) -> Contents:
         return contents_of(self._results.files(head, RESULTS))
@@ -162,7 +163,7 @@ class _Mirror:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self._blobs: dict[str, bytes] = {}
-        self._listed: tuple[str, dict[str, File]] = ("", {})
+        self._listed: tuple[str, dict[str, Held]] = ("", {})
 
     def head(self) -> str | None:
         """The newest commit; None where there is no repository yet."""
@@ -186,9 +187,9 @@ class _Mirror:
             for path, file in sorted(listed[1].items())
             if path.startswith(f"{folder}/") and path.endswith(".json")
         ]
-        blobs = {file.blob: b"" for _, file in chosen if file.size <= LARGEST}
+        blobs = {file.git_id: b"" for _, file in chosen if file.size <= LARGEST}
         held = self._blobs
-        new = {file.blob: path for path, file in chosen if file.blob in blobs and file.blob not in held}
+        new = {file.git_id: path for path, file in chosen if file.git_id in blobs and file.git_id not in held}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             brought = pool.map(lambda path: self.repository.read(path, head, limit=LARGEST) or b"", new.values())
             blobs |= {blob: held[blob] for blob in blobs.keys() & held.keys()} | dict(zip(new, brought, strict=True))
@@ -196,6 +197,19 @@ class _Mirror:
         for path, file in chosen:
             reader: Callable[[], bytes] = partial(_blob, blobs, file)
             yield path, reader
+
+    def keep(self, path: str, data: bytes, message: str) -> None:
+        """Writes one file, in place of an earlier one; what is there already is no commit.
+
+        Raises:
+            UserError: As `update`.
+        """
+
+        def change(head: str) -> tuple[None, Mapping[str, bytes]]:
+            held = self.repository.read(path, head, limit=len(data) + 1)
+            return None, {} if held == data else {path: data}
+
+        self.update(change, message)
 
     def update(self, change: Callable[[str], tuple[Done, Mapping[str, bytes]]], message: str) -> Done:
         """Reads, decides and commits, until nobody came between.
@@ -225,10 +239,10 @@ class _Mirror:
         raise UserError(f"{self.repository.name}: others wrote each of {_TRIES} times; try again later")
 
 
-def _blob(blobs: Mapping[str, bytes], file: File) -> bytes:
+def _blob(blobs: Mapping[str, bytes], file: Held) -> bytes:
     if file.size > LARGEST:
         raise UserError(f"larger than {LARGEST} bytes")
-    return blobs[file.blob]
+    return blobs[file.git_id]
 
 
 def _parquet(rows: Iterable[Row]) -> bytes:

@@ -21,6 +21,7 @@ import truegap
 from truegap.hub.snapshots import without_secrets
 from truegap.leaderboard.confined import Rules
 from truegap.leaderboard.limits import Limits
+from truegap.resources import cache_folder
 
 _KEPT = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "RAY_ADDRESS", "TZ")
 """Of the parent's environment: nothing that could hold a secret."""
@@ -136,7 +137,7 @@ def clean(text: str, folder: Path, secrets: Mapping[str, str] | None = None) -> 
     for name, value in known.items():
         if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
             text = text.replace(value, "…")
-    for place, name in ((folder, "~"), (constants.HF_HUB_CACHE, "cache")):
+    for place, name in ((folder, "~"), (constants.HF_HUB_CACHE, "cache"), (cache_folder().resolve(), "cache")):
         text = text.replace(str(place), name)
     lines = _ANSI.sub("", without_secrets(text)).replace("\r\n", "\n").replace("\r", "\n")
     return "".join(each for each in lines if each in "\n\t" or unicodedata.category(each) not in _UNSEEN)

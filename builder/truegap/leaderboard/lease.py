@@ -59,9 +59,9 @@ def renewed(request: Request, moment: datetime, limits: Limits) -> Request:
     return request.model_copy(update={"lease_until": _until(moment, limits)})
 
 
-def finished(request: Request, run_id: str, moment: datetime) -> Request:
-    """The request with its result."""
-    return _changed(request, moment, state="FINISHED", lease_until=None, run_id=run_id, reason="")
+def finished(request: Request, run_id: str, moment: datetime, **told: str | None) -> Request:
+    """The request with its result, and with what else is `told` of it, by field."""
+    return _changed(request, moment, state="FINISHED", lease_until=None, run_id=run_id, reason="", **told)
 
 
 def failed(request: Request, reason: str, moment: datetime) -> Request:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+DEFAULT_BENCHMARK = "synthetic@v1"
+"""What a leaderboard offers that was told of no benchmark, see `truegap.leaderboard.default_benchmark`."""
+
 
 def _offered() -> tuple[str, ...]:
     listed = os.environ.get("TRUEGAP_BENCHMARKS", "")
@@ -16,8 +19,8 @@ class Limits:
     """What is accepted, and how it is run.
 
     Attributes:
-        benchmarks: Those that may be asked for, as folders or `ORG/NAME[@TAG]`; any if empty. By default those of
-            `$TRUEGAP_BENCHMARKS`, separated by commas.
+        benchmarks: Those that may be asked for, as folders, `ORG/NAME[@TAG]` or `synthetic@v1`; by default those of
+            `$TRUEGAP_BENCHMARKS`, separated by commas. If empty, `synthetic@v1`, and on a machine of one's own any.
         folders: Whether a model may be a folder of this machine: only where the users are those of the machine.
         parameters: Of a model, at most.
         weight_bytes: Of its weight files together, at most.
@@ -55,3 +58,8 @@ class Limits:
     memory: int | None = 14 * 1024**3
     disk: int = 8 * 1024**3
     log: int = 100_000
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The benchmarks that are named to who asks; on a machine of one's own, where none is set, any may be typed."""
+        return self.benchmarks or (DEFAULT_BENCHMARK,)

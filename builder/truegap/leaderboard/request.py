@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from truegap.hub.snapshots import is_repository
+from truegap.leaderboard.limits import DEFAULT_BENCHMARK
 from truegap.results.records import Record
 from truegap.results.show import plain
 
@@ -56,6 +57,11 @@ def _place(text: str) -> str:
     return text
 
 
+def _benchmark(text: str) -> str:
+    """As a model, or the name of the benchmark that every leaderboard can make."""
+    return text if text == DEFAULT_BENCHMARK else _place(text)
+
+
 def _matches(pattern: re.Pattern[str], what: str) -> AfterValidator:
     def check(text: str) -> str:
         if not pattern.fullmatch(text):
@@ -88,8 +94,8 @@ class Request(Record):
     """Commit on the Hub; of a folder `sha256:` and the hash of its files."""
     library: Library = "transformers"
     """Which library its files are for."""
-    benchmark: Place
-    """`ORG/NAME` on the Hub, or a folder."""
+    benchmark: Annotated[str, AfterValidator(_benchmark)]
+    """`ORG/NAME` on the Hub, a folder, or `synthetic@v1`."""
     benchmark_revision: Annotated[str, _matches(_COMMIT, "a commit")] | None = None
     version: Annotated[str, _matches(_VERSION, "a version")]
     """Of the benchmark, by its manifest."""
@@ -116,6 +122,21 @@ class Request(Record):
     lease_until: Moment | None = None
     """The worker's, while it runs; after that, and some patience for clocks, another may take it."""
     run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None = None
+    pull_request: bool = False
+    """Whether the model's author wishes the numbers as a pull request to its repository."""
+    pull_request_url: Annotated[str, _clean(REASON)] | None = None
+    """Where that is."""
+    pull_request_reason: Annotated[str, _clean(REASON)] = ""
+    """Why it could not be opened."""
+
+    @property
+    def offer(self) -> str:
+        """What became of the pull request, in one line; empty where nobody wishes one."""
+        if not self.pull_request:
+            return ""
+        if self.pull_request_url:
+            return self.pull_request_url
+        return f"not opened: {self.pull_request_reason}" if self.pull_request_reason else "after the evaluation"
 
     @property
     def local(self) -> bool:

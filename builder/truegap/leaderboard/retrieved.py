@@ -95,9 +95,9 @@ def _similarities(run: Run, config: str) -> Similarities:
     from truegap.results.readers_retrieval import similarities
     from truegap.results.readers_table import Columns
 
-    table = read_answers(run.folder, config=config)
-    texts = dict(zip(table["prompt_id"].to_pylist(), table["prompt"].to_pylist(), strict=True))
-    found = next(iter(similarities(Columns(table, run.answers)).values()))
+    columns = Columns(read_answers(run.folder, config=config), run.answers)
+    texts = dict(zip(columns.text("prompt_id"), columns.optional("prompt"), strict=True))
+    found = next(iter(similarities(columns).values()))
     found.queries[:] = [texts.get(each) or each for each in found.queries]
     return found
 

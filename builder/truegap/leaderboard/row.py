@@ -59,7 +59,14 @@ class Row(Record):
         return self.kind == "verified" and other.kind != "verified"
 
 
-def row_of(run: Run, *, submitted: datetime | None = None, kind: Kind = "local", request: str | None = None) -> Row:
+def row_of(
+    run: Run,
+    *,
+    submitted: datetime | None = None,
+    kind: Kind = "local",
+    request: str | None = None,
+    benchmark: str | None = None,
+) -> Row:
     """The row of a finished run.
 
     Args:
@@ -67,8 +74,10 @@ def row_of(run: Run, *, submitted: datetime | None = None, kind: Kind = "local",
         submitted: When; now by default.
         kind: Where it comes from.
         request: Key of the request that it answers.
+        benchmark: What its benchmark is called everywhere, where the run was told a folder of one machine.
     """
     record = run.record
+    asked = record.benchmark if benchmark is None else record.benchmark.model_copy(update={"spec": benchmark})
     return Row(
         kind=kind,
         request=request,
@@ -78,7 +87,7 @@ def row_of(run: Run, *, submitted: datetime | None = None, kind: Kind = "local",
         options=record.options,
         configs=record.configs,
         model=record.model,
-        benchmark=record.benchmark,
+        benchmark=asked,
         truegap=record.environment.truegap,
         summary=run.scores.summary,
         perturbed={

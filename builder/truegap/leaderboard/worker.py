@@ -23,19 +23,23 @@ from truegap.hub.commit import AbsentError
 from truegap.hub.models import UnknownRevisionError
 from truegap.hub.snapshots import snapshot
 from truegap.leaderboard.checks import RefusedError, check_offered, examine, find_model
+from truegap.leaderboard.default_benchmark import default_benchmark
 from truegap.leaderboard.details import details_of, keep_details
 from truegap.leaderboard.foreign_run import check_run, take_run
 from truegap.leaderboard.job import Outcome, clean, run_job
 from truegap.leaderboard.lease import Lease, claim, failed, finished, returned
-from truegap.leaderboard.limits import Limits
+from truegap.leaderboard.limits import DEFAULT_BENCHMARK, Limits
 from truegap.leaderboard.model_files import WEIGHTS
 from truegap.leaderboard.request import Request, now
-from truegap.leaderboard.row import row_of
+from truegap.leaderboard.row import Row, row_of
 from truegap.leaderboard.store import Store
 from truegap.leaderboard.stored import LARGEST, written
+from truegap.leaderboard.wish import grant
 from truegap.models.files import SIDE_FILES
 from truegap.results.show import plain
 
+_LOOK = 0.5
+"""Seconds between two looks at whether a worker is still there."""
 _MISTAKE = 2
 """Exit status of a command that was asked for what cannot be done: trying again changes nothing."""
 
@@ -126,7 +130,7 @@ def keep_working(
 
     Args:
         store: Where the queue is.
-        over: When set, no other is started.
+        over: When set, what runs goes back to the queue, the worker ends, and no other is started.
         device: Where models run.
         folders: Whether models may be folders of this machine.
         pause: Seconds between two.
@@ -134,7 +138,11 @@ def keep_working(
     while not over.is_set():
         # A machine that is short of memory may refuse to start it for a while.
         with suppress(OSError):
-            start_worker(store, device=device, folders=folders).wait()
+            worker = start_worker(store, device=device, folders=folders)
+            while worker.poll() is None:
+                if over.wait(_LOOK):
+                    worker.terminate()
+                    worker.wait()
         over.wait(pause)
 
 
@@ -180,11 +188,11 @@ def _handle(shop: _Shop, request: Request) -> bool:
 
 def _evaluate(shop: _Shop, request: Request, folder: Path, stopped: Callable[[], bool]) -> tuple[Change, str]:
     """What the request becomes, and its log."""
-    if (run_id := _known(shop.store, request)) is not None:
-        return partial(_finished, run_id), ""
+    if (row := _known(shop.store, request)) is not None:
+        return partial(_finished, row.run_id, grant(shop.store, request, row)), ""
     with _as_before(request):
         try:
-            task = _prepare(request, shop.limits)
+            task = _prepare(request, shop.limits, shop.say)
         except (RefusedError, AbsentError, UnknownRevisionError) as error:
             return partial(_failed, clean(str(error), folder)), ""
         except UserError as error:
@@ -218,7 +226,7 @@ def _verdict(shop: _Shop, request: Request, task: _Task, out: Path, outcome: Out
         try:
             run = take_run(out, Path(mine))
             check_run(run, request, read_manifest(task.folder), benchmark=task.benchmark, spec=task.spec)
-            row = row_of(run, kind="verified", request=request.key)
+            row = row_of(run, kind="verified", request=request.key, benchmark=task.name)
             if len(written(row)) > LARGEST:
                 raise UserError(f"the row has more than {LARGEST} bytes")  # noqa: TRY301  # as the other reasons
         except UserError as error:
@@ -226,8 +234,10 @@ def _verdict(shop: _Shop, request: Request, task: _Task, out: Path, outcome: Out
         details = details_of(run)
     # The row last: whoever finds it finds all of it, and a worker that dies before does it again.
     _patiently(shop, lambda: keep_details(shop.store, row.key, details))
-    _patiently(shop, lambda: shop.store.submit(row, run.scores))
-    return partial(_finished, run.record.run_id)
+    held = _patiently(shop, lambda: shop.store.submit(row, run.scores)).row
+    # Another worker may have been first, and only what the leaderboard shows is offered.
+    told = grant(shop.store, request, held if held.request == request.key else row)
+    return partial(_finished, run.record.run_id, told)
 
 
 def _patiently(shop: _Shop, write: Callable[[], Done]) -> Done:
@@ -282,8 +292,8 @@ def _cached(kind: str, repository: str) -> Path:
     return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=repository, repo_type=kind)
 
 
-def _finished(run_id: str, held: Request) -> Request:
-    return finished(held, run_id, now())
+def _finished(run_id: str, told: dict[str, str | None], held: Request) -> Request:
+    return finished(held, run_id, now(), **told)
 
 
 def _failed(reason: str, held: Request) -> Request:
@@ -294,10 +304,10 @@ def _again(reason: str, limits: Limits, held: Request, *, refund: bool = False) 
     return returned(held, reason, now(), limits, refund=refund)
 
 
-def _known(store: Store, request: Request) -> str | None:
-    """The run that answers a request already: its worker died after posting the row."""
+def _known(store: Store, request: Request) -> Row | None:
+    """The row that answers a request already: its worker died after posting it, or a pull request was wished later."""
     rows = store.read().rows
-    return next((row.run_id for row in rows if row.request == request.key and row.kind == "verified"), None)
+    return next((row for row in rows if row.request == request.key and row.kind == "verified"), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +320,11 @@ class _Task:
     benchmark: str
     folder: Path
     """Where the benchmark lies."""
+    name: str | None = None
+    """What the row calls the benchmark, if not what the evaluation was told."""
 
 
-def _prepare(request: Request, limits: Limits) -> _Task:
+def _prepare(request: Request, limits: Limits, say: Say) -> _Task:
     """Checks a request once more, since others may write to the queue, and brings its files here."""
     check_offered(request, limits)
     source = find_model(request.model, None if request.local else request.revision, limits)
@@ -329,16 +341,30 @@ def _prepare(request: Request, limits: Limits) -> _Task:
         spec = request.model if found.library == "transformers" else f"hf-hub:{request.model}"
         arguments.append(f"--model-revision={request.revision}")
         read.append(_cached("model", request.model))
-    benchmark = request.benchmark
-    if request.benchmark_revision is None:
+    benchmark, name = request.benchmark, None
+    if benchmark == DEFAULT_BENCHMARK:
+        benchmark, name = str(folder := _default(request, say)), benchmark
+        read.append(folder)
+    elif request.benchmark_revision is None:
         folder = Path(benchmark)
         read.append(folder)
     else:
         benchmark += f"@{request.benchmark_revision}"
-        folder = snapshot(request.benchmark, request.benchmark_revision, ["manifest.json", "data/*"]).folder
+        folder = snapshot(request.benchmark, request.benchmark_revision, ["manifest.json", "data/*/test-*"]).folder
         read.append(_cached("dataset", request.benchmark))
     arguments = ["evaluate", f"--model={spec}", f"--benchmark={benchmark}", *arguments]
-    return _Task(arguments, read, spec, benchmark, folder)
+    return _Task(arguments, read, spec, benchmark, folder, name)
+
+
+def _default(request: Request, say: Say) -> Path:
+    """The default benchmark as this machine makes it, if its libraries draw and encode as those where it was asked."""
+    folder = default_benchmark(say)
+    if read_manifest(folder).content != request.content:
+        raise UserError(
+            f"benchmark {request.benchmark}: this worker's libraries make other pixels of it than those where it was "
+            "asked for: use the same versions on both"
+        )
+    return folder
 
 
 def _last_line(outcome: Outcome) -> str:

@@ -67,10 +67,10 @@ def similarities(table: Columns) -> dict[str, Similarities]:
             raise UserError(f"{table.where(row)}: the query {queries[asked[row]]!r} has this image twice; keep one row")
         used_queries, used_images = np.unique(asked[rows]), np.unique(shown[rows])
         if len(rows) != len(used_queries) * len(used_images):
-            present = np.zeros((len(queries), len(images)), dtype=bool)
-            present[asked[rows], shown[rows]] = True
-            lacking = np.argwhere(~present[np.ix_(used_queries, used_images)])[0]
-            name, image = queries[used_queries[lacking[0]]], images[used_images[lacking[1]]]
+            asked_of = np.bincount(asked[rows], minlength=len(queries))[used_queries]
+            short = used_queries[asked_of < len(used_images)][0]
+            lacking = np.setdiff1d(used_images, shown[rows][asked[rows] == short])[0]
+            name, image = queries[short], images[lacking]
             raise UserError(
                 f"{table.path}: config {config}: the query {name!r} lacks image {image}; rank all by each query"
             )

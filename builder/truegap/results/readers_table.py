@@ -103,6 +103,8 @@ class Columns:
         import pyarrow.compute as pc
 
         column = self._table[name]
+        if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
+            return _in_order(column)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         try:
@@ -188,6 +190,27 @@ class Columns:
             message = f"{name} is {shown or 'empty'}, not {wanted}; leave the row out, or score it again"
             raise UserError(f"{self.where(int(bad[0]))}: {message}")
         return np.asarray(values, dtype=np.float64)
+
+
+def _in_order(column: Any) -> tuple[NDArray[np.int64], list[str]]:
+    """Codes and values, in order of appearance, of texts that are stored as places in dictionaries.
+
+    No text is written out row by row: a long one may stand in millions of rows.
+    """
+    import pyarrow.compute as pc
+
+    coded = column.unify_dictionaries().combine_chunks()
+    stored = pc.dictionary_encode(coded.dictionary)  # a file may hold the same text twice
+    again = pc.fill_null(stored.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    places = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    found = np.append(again, -1)[places]
+    texts = stored.dictionary.to_pylist()
+    first = np.full(len(texts) + 1, len(found))  # the last is that of an empty cell
+    first[found[::-1]] = np.arange(len(found))[::-1]
+    order = [code for code in np.argsort(first[:-1], kind="stable").tolist() if first[code] < len(found)]
+    moved = np.full(len(texts) + 1, -1)
+    moved[order] = np.arange(len(order))
+    return moved[found], [texts[code] for code in order]
 
 
 def _number(value: Any) -> float:

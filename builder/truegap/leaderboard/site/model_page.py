@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from truegap.figures.charts import Change, change_chart
+from truegap.figures.findings import bias_sentence, clears, findings, main_changes, main_contrasts, noise_floor
+from truegap.figures.labels import metric_label, metric_meaning
 from truegap.leaderboard.details import Details
 from truegap.leaderboard.retrieved import Retrieved
 from truegap.leaderboard.site.sheet import Cell, Column, Sheet, heat
 from truegap.leaderboard.site.shelf import Row, Rows, short
 from truegap.leaderboard.site.view import View
-from truegap.report.charts import Change, change_chart
-from truegap.report.findings import bias_sentence, clears, findings, main_changes, main_contrasts, noise_floor
-from truegap.report.labels import metric_label, metric_meaning
 from truegap.results.records import ChangeRecord, ScoresRecord, Summary
 from truegap.results.show import interval, number, percent, plain, signed
 from truegap.schema import CONFIGS, CONTROL_OF, Feature, Strength
@@ -40,6 +40,7 @@ class ModelPage:
         no_pictures: Why there is nothing of that.
         elsewhere: Other rows of the same model.
         rivals: Other rows of the same board, to compare with.
+        offer: What became of the pull request to the model's repository, where its author wished one.
     """
 
     row: Row
@@ -54,9 +55,12 @@ class ModelPage:
     no_pictures: str = ""
     elsewhere: list[Row] = field(default_factory=list)
     rivals: list[Row] = field(default_factory=list)
+    offer: str = ""
 
 
-def model_page(row: Row, rows: Rows, scores: ScoresRecord | None, details: Details | None) -> ModelPage:
+def model_page(
+    row: Row, rows: Rows, scores: ScoresRecord | None, details: Details | None, offer: str = ""
+) -> ModelPage:
     """Puts together the page of a row.
 
     Args:
@@ -64,6 +68,7 @@ def model_page(row: Row, rows: Rows, scores: ScoresRecord | None, details: Detai
         rows: All rows.
         scores: All that its run says; None where only the row is known.
         details: Of the run, where they were kept.
+        offer: What became of a pull request.
     """
     view = View(tab="model", model=short(row["key"]))
     shown: dict[str, list[Retrieved]] = {}
@@ -83,6 +88,7 @@ def model_page(row: Row, rows: Rows, scores: ScoresRecord | None, details: Detai
         no_pictures=reason,
         elsewhere=[each for each in rows.every if _same_model(each, row)],
         rivals=[each for each in rows.every if each["board"] == row["board"] and each is not row],
+        offer=plain(offer, 600),
     )
 
 

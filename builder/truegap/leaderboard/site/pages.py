@@ -133,7 +133,9 @@ class Pages:
         return view, {"own_entry": own_entry()}
 
     def _model(self, row: Row, rows: Rows) -> ModelPage:
-        return model_page(row, rows, self.shelf.scores(row["key"]), self.shelf.details(row["key"]))
+        scores = self.shelf.scores(row["key"])
+        offer = self.shelf.offer(scores.run_id) if scores and row["kind"] == "verified" else ""
+        return model_page(row, rows, scores, self.shelf.details(row["key"]), offer)
 
     def _comparing(self, view: View, rows: Rows) -> tuple[View, dict[str, Any]]:
         page = self._compare(view, rows)

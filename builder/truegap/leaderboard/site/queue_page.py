@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from truegap.leaderboard.request import Request
 from truegap.leaderboard.site.sheet import Cell, Column, Sheet
@@ -34,6 +35,7 @@ def queue_sheet(requests: Sequence[Request], view: View, *, whole: bool = False)
             Column("Submitted", "UTC", ("submitted",), number=False),
             Column("Attempts", "how many workers took it", ("attempts",)),
             Column("Reason", "why it failed, or waits once more", ("reason",), number=False),
+            Column("Pull request", "to the model's repository, on its author's wish", ("pull_request",), number=False),
             Column("Note", "of the user", ("note",), number=False),
             Column("Log", "what the last attempt printed", (), number=False),
         ],
@@ -43,14 +45,21 @@ def queue_sheet(requests: Sequence[Request], view: View, *, whole: bool = False)
     )
 
 
-def _line(request: Request, view: View) -> list[Cell]:
-    # Where a folder lies is for who runs this machine alone.
+def public(request: Request) -> dict[str, Any]:
+    """A request as everybody may see it: where a folder lies, and who runs it, is for who runs this machine alone."""
     model = _last(request.model) if request.local else request.model
-    benchmark = _last(request.benchmark)
-    reason = request.reason.replace(request.model, model)
+    reason, benchmark = request.reason.replace(request.model, model), request.benchmark
     if request.benchmark_revision is None:
+        benchmark = _last(benchmark)
         reason = reason.replace(request.benchmark, benchmark)
-    asked = benchmark if request.benchmark_revision is None else request.benchmark
+    told = request.model_dump(exclude={"format_version", "worker", "lease_until"})
+    return told | {"model": model, "benchmark": benchmark, "reason": reason}
+
+
+def _line(request: Request, view: View) -> list[Cell]:
+    told = public(request)
+    model, asked, reason = told["model"], told["benchmark"], told["reason"]
+    benchmark = _last(asked)
     return [
         Cell(request.state, (request.state,), badge=True),
         Cell(plain(model, 120), (model, request.revision), title=request.revision),
@@ -60,6 +69,7 @@ def _line(request: Request, view: View) -> list[Cell]:
         Cell(request.submitted[:16].replace("T", " "), (request.submitted,)),
         Cell(str(request.attempts), (request.attempts,)),
         Cell(plain(reason, 240) or "-", (reason,)),
+        Cell(plain(request.offer, 240) or "-", (request.offer,)),
         Cell(plain(request.note, 120) or "-", (request.note,)),
         Cell("log", (), link=view.query(tab="queue", log=request.key)),
     ]

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -123,6 +124,12 @@ class Shelf:
     def requests(self) -> list[Request]:
         """Every readable request, oldest first; of the Hub some seconds old, however many look."""
         return self._briefly("", self.store.requests)
+
+    def offer(self, run_id: str) -> str:
+        """What became of the pull request with the numbers of a run; a page goes without where nobody can tell."""
+        with suppress(UserError, OSError):
+            return next((each.offer for each in self.requests() if each.run_id == run_id and each.offer), "")
+        return ""
 
     def log(self, key: str) -> str:
         """What the last attempt at a request printed, likewise."""
