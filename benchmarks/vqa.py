@@ -23,7 +23,7 @@ import transformers
 from PIL import Image
 
 from truegap.models import Question
-from truegap.models._torch import count_parameters
+from truegap.models.devices import count_parameters
 from truegap.models.generative_transformers import TransformersGenerative
 from truegap.protocols.questions import packaged
 from truegap.results.records import ModelRecord

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from filelock import FileLock
 
 from loopback_hub import LoopbackHub
@@ -34,7 +36,8 @@ for token in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-ROOT = Path(__file__).parents[1]
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 CACHES = {
     "datasets.config.HF_DATASETS_CACHE": "datasets",
     "evaluate.config.HF_EVALUATE_CACHE": "evaluate",
@@ -42,6 +45,24 @@ CACHES = {
     "evaluate.config.HF_MODULES_CACHE": "modules",
 }
 """Where `datasets` and `evaluate` keep things: they read it from the environment once, as they are imported."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is loaded while tests are collected stays: nobody looks through it for garbage, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Tests hold no doctests; to look for some would load what they share a second time."""
+    found = yield
+    return [each for each in found if not (isinstance(each, DoctestModule) and TESTS in file_path.parents)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -21,7 +21,7 @@ PAGES = {
     "html": (200, HTML, {"Content_Type": "image/jpeg"}),
     "text": (200, b"no image at all", {}),
     "huge": (200, b"x" * 200_000, {}),
-    "bomb": (200, encoded(3, (3000, 3000), "PNG"), {}),
+    "bomb": (200, encoded(3, (1100, 1100), "PNG"), {}),
     "half": (200, IMAGE[:-100], {}),
     "gzip": (200, IMAGE, {"Content_Encoding": "gzip"}),
     "loop": (302, b"", {"Location": "/loop"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 SIDE = 32
@@ -17,6 +18,13 @@ def clip_tokenizer(limit: int = 48):
     letters = sorted(ByteLevel.alphabet())
     entries = [*letters, *(f"{c}</w>" for c in letters), "<|startoftext|>", "<|endoftext|>"]
     return CLIPTokenizer(vocab={entry: i for i, entry in enumerate(entries)}, merges=[], model_max_length=limit)
+
+
+def bert_tokenizer(words: Sequence[str], limit: int = 512):
+    from transformers import BertTokenizer
+
+    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    return BertTokenizer(vocab={entry: i for i, entry in enumerate(entries)}, model_max_length=limit)
 
 
 def clip():

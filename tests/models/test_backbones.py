@@ -14,6 +14,7 @@ from truegap.errors import UserError
 from truegap.models.backbones import load_backbone
 
 NAME = "test_byobnet"
+LACKING = json.dumps({"architecture": NAME, "pretrained_cfg": {"input_size": [3, 32, 32]}})
 
 
 @pytest.fixture
@@ -92,6 +93,25 @@ def test_stored_pictures_are_the_preprocessed_ones_and_their_file_has_no_name(pi
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("allocates", [True, False])
+def test_a_full_disk_gives_one_line(picture, tmp_path, monkeypatch, allocates):
+    import resource
+
+    # Given that files may have a thousand bytes, as on a disk that is full by then
+    monkeypatch.setenv("TRUEGAP_CACHE", str(tmp_path))
+    if not allocates:
+        monkeypatch.delattr("os.posix_fallocate")
+    backbone = load(pretrained=False, side=32)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(UserError, match=r"no room for 3.07e-06 GB of pictures \(.+\); set TRUEGAP_CACHE") as caught:
+            backbone.stored([lambda: picture])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_transformer_takes_another_side():
     assert (
         load("test_vit", pretrained=False, side=32).encode_preprocessed([np.zeros((32, 32, 3), np.uint8)]).shape[0] == 1
@@ -120,7 +140,7 @@ def test_pickled_weights_and_foreign_folders_are_refused(saved, tmp_path):
     torch.save({}, folder / "pytorch_model.bin")
     with pytest.raises(UserError, match="no weights"):
         load(folder)
-    for content in ("{", "[]", json.dumps({"architecture": "evil", "pretrained_cfg": {}})):
+    for content in ("{", "[]", json.dumps({"architecture": "evil", "pretrained_cfg": {}}), LACKING):
         (folder / "config.json").write_text(content)
         with pytest.raises(UserError, match="no folder that timm saved"):
             load(folder)

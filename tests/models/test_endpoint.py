@@ -16,7 +16,10 @@ from PIL import Image
 
 from loopback_chat import LoopbackChat, spread
 from truegap.errors import UserError
+from truegap.models import _chat_api as chat
+from truegap.models import _systemone_api as systemone
 from truegap.models import load_model
+from truegap.models._endpoint_client import NonsenseError
 from truegap.models.answer_cache import AnswerCache, Asked, Counts
 from truegap.models.generative import Answer, GenerativeModel, Item, Question
 
@@ -303,6 +306,12 @@ def test_a_busy_server_is_left_alone_as_long_as_it_asks(server, model):
         ((200, b'["a", "b"]'), "its answer is no JSON object"),
         ((200, b'{"choices": [{"message": 5}]}'), "its answer is no chat completion (choices.0.message"),
         ((200, b"x" * 9_000_000), "its answer is longer than 8 MB"),
+        (
+            (200, b"{}", {"Content-Encoding": "br"}),
+            "its answer is packed as 'br', which was not asked for (2 attempts)",
+        ),
+        ((200, b"{}", {"Content-Encoding": "gzip, gzip"}), "its answer is packed as 'gzip, gzip'"),
+        ((400, b'{"error":' * 300 + b'"deep"' + b"}" * 300), "status 400 ({"),
         ((404, b'{"detail": "Not Found"}'), "status 404 (Not Found); check the address, which usually ends in /v1"),
         ((400, b'{"error": {"message": "image too small"}}'), "status 400 (image too small); it does not accept"),
         ((413, b""), "status 413; the image is too large"),
@@ -341,6 +350,21 @@ def test_log_probabilities_that_are_none_are_nonsense(server, model):
     server.script.append((200, json.dumps(body).encode()))
     with pytest.raises(UserError, match="log-probabilities above 0"):
         model(attempts=1)
+
+
+def test_counts_of_tokens_may_lack_and_must_be_countable():
+    def usage(**tokens):
+        return {"choices": [{"message": {"content": "A"}}], "usage": tokens}
+
+    asked = Question(KIND, LETTERS)
+    reply = chat.read(asked, usage(prompt_tokens=None, completion_tokens=3), 0)
+    assert (reply.read, reply.written, reply.answer.chosen) == (0, 3, 0)
+    with pytest.raises(NonsenseError, match=r"usage\.prompt_tokens"):
+        chat.read(asked, usage(prompt_tokens=10**400), 0)
+    answers = {"question": {"probabilities": {"Yes": 0.5, "No": 0.25, "Unsure": 0.25}}}
+    assert systemone.read(asked, {"answers": answers, "usage": {"input_tokens": 7}}).read == 7
+    with pytest.raises(NonsenseError, match="no typed decision"):
+        systemone.read(asked, {"answers": answers, "usage": {"input_tokens": math.inf}})
 
 
 def test_a_redirect_is_not_followed(server, model):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from truegap.models._endpoint_client import Pace
-from truegap.models._written import named, option_words, stem
 from truegap.models.generative import Question
+from truegap.models.written import named, option_words, stem
 
 KIND = Question("Is the person kind?\nA. Yes\nB. No\nC. Unsure\nAnswer with the letter.", ("A", "B", "C"))
 WORK = Question("What is the person's occupation in this image? \nOptions: (A) nurse (B) head nurse\n", ("(A", "(B"))

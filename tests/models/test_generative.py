@@ -19,7 +19,8 @@ from tiny_generative import CHATML, TEXT, save, template
 from truegap.errors import UserError
 from truegap.models import DualEncoder, GenerativeModel, Item, Question, load_dual_encoder, load_model
 from truegap.models import _shared_prefix as prefix
-from truegap.models.generative_transformers import TOLERANCE
+from truegap.models._whole import largest_logit
+from truegap.models.generative_transformers import EXACT, SHARE
 
 LETTERS = ("A", "B", "C")
 QUESTIONS = [Question(f"Is it {word}?", LETTERS) for word in ("kind", "a dog", "at home in the wood", "x", "very old")]
@@ -121,6 +122,19 @@ def test_the_record_follows_the_content(folder, saved):
     assert len(set(found)) == len(found)
 
 
+def test_a_model_in_this_folder_has_its_name(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+    assert load_model(".", device="cpu").record().name == "copy"
+
+
+def test_answers_of_other_rules_are_not_taken(model, monkeypatch):
+    before = model.cache_key
+    monkeypatch.setattr("truegap.models.generative_transformers.RULES", 0)
+
+    assert model.cache_key != before
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -151,6 +165,27 @@ def test_code_of_a_repository_is_never_run(folder):
     with suppress(UserError):
         load_model(str(folder), device="cpu")
     assert not mark.exists()
+
+
+def test_a_configuration_does_not_choose_how_attention_is_computed(folder, model, image):
+    # Given one that names code on the Hub, and a library that is not here
+    text = json.loads((folder / "config.json").read_text())["text_config"]
+    edit(
+        folder / "config.json",
+        attn_implementation="org/kernel",
+        text_config=text | {"_attn_implementation": "flash_attention_2"},
+    )
+
+    loaded = load_model(str(folder), device="cpu")
+
+    assert loaded.record().content == model.record().content
+    np.testing.assert_allclose(log_probs(loaded.answer(image, QUESTIONS)), log_probs(model.answer(image, QUESTIONS)))
+
+
+def test_an_adapter_beside_the_weights_is_refused(folder):
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/other", "peft_type": "LORA"}')
+
+    assert "adapter_config.json in" in refusal(folder)
 
 
 def test_pickled_weights_are_refused_unless_asked_for(folder, saved, image):
@@ -237,11 +272,12 @@ def test_bfloat16_and_float16_stay_near_float32(saved, image, model):
         packed = log_probs(rough.answer(image, QUESTIONS))
         assert [note.split(":")[0] for note in rough.notes] == [dtype]
         rough._shares = False
-        plain = log_probs(rough.answer(image, QUESTIONS, 1))
+        with largest_logit(rough._model) as largest:
+            plain = log_probs(rough.answer(image, QUESTIONS, 1))
 
-        # logits are below 8 here
+        assert 2 < largest[0] < 8
         assert 0 < np.abs(packed - exact).max() < 2 * step * 8
-        assert np.abs(packed - plain).max() < 2 * step * 8 < TOLERANCE[rough._dtype]
+        assert np.abs(packed - plain).max() < 2.5 * step * largest[0] < SHARE[rough._dtype] * largest[0]
 
 
 def test_an_option_of_several_tokens_is_no_letter(model, image):
@@ -334,6 +370,33 @@ def test_a_template_that_begins_the_text_gets_no_second_mark(folder, image, mode
     np.testing.assert_allclose(
         log_probs(marked.answer(image, QUESTIONS)), log_probs(model.answer(image, QUESTIONS)), atol=1e-6
     )
+
+
+def test_a_template_that_tells_the_date_tells_the_same_every_day(folder, image):
+    # Given a template that reads the clock, as Mistral's does
+    words = folder / "chat_template.jinja"
+    clock = "{%- set today = strftime_now('%d %B %Y, %Y-%m-%d') %}Today is {{ today }}.\n"
+    words.write_text(clock + words.read_text())
+
+    model = load_model(str(folder), device="cpu")
+
+    assert model.prompt(QUESTIONS[0]).startswith("<s>Today is 01 January 2025, 2025-01-01.\nUSER: <image>\n")
+    assert model.notes == ["the chat template tells the model a date: always that of 1 January 2025"]
+    assert len(model.answer(image, QUESTIONS)) == len(QUESTIONS)
+
+
+def test_of_several_templates_the_default_is_taken(folder, saved):
+    # Given a folder with two, as save_pretrained writes them
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    default = processor.chat_template
+    processor.chat_template = {"default": default, "tools": "{{ messages }}"}
+    processor.save_pretrained(folder)
+    model = load_model(str(folder), device="cpu")
+    assert model.prompt(QUESTIONS[0]) == load_model(str(saved["llava"]), device="cpu").prompt(QUESTIONS[0])
+
+    (folder / "chat_template.jinja").unlink()
+
+    assert "has the chat templates tools, and none that is named default" in refusal(folder)
 
 
 def test_nan_weights_are_named(folder, image):
@@ -431,8 +494,10 @@ def test_an_image_is_prepared_once(saved, image, monkeypatch, name):
     assert len(calls) == 1
 
 
-def test_a_prefix_that_changes_scores_is_found_out(model, image, monkeypatch, saved):
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_prefix_that_changes_scores_is_found_out(image, monkeypatch, saved, dtype):
     # Given rests that are read one place too far
+    model = load_model(str(saved["llava"]), device="cpu", dtype=dtype)
     read = prefix.read_rests
 
     def shifted(model, before, pack):
@@ -443,9 +508,11 @@ def test_a_prefix_that_changes_scores_is_found_out(model, image, monkeypatch, sa
 
     found = log_probs(model.answer(image, QUESTIONS))
 
-    assert "a shared prefix changes log-probabilities by up to" in model.notes[0]
-    assert model.notes[1:] == ["llava encodes the image once, and reads what that gives with every question"]
-    np.testing.assert_allclose(found, plain(saved["llava"], image), atol=1e-4)
+    said = [note for note in model.notes if not note.startswith(dtype)]
+    assert "a shared prefix changes log-probabilities by up to" in said[0]
+    assert said[1:] == ["llava encodes the image once, and reads what that gives with every question"]
+    coarse = SHARE[model._dtype] * 8
+    np.testing.assert_allclose(found, plain(saved["llava"], image), atol=EXACT + coarse)
 
 
 def accepting_three(forward):

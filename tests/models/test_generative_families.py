@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -110,25 +111,29 @@ def by_tokens(family: Family, image, question: Question) -> list[float]:
     prompt = written(family, question)
     apart = family.name in BOTH_WAYS + ENCODERS + CAPTIONERS
     blank = " " if question.form == "continue" else blank_before(family, prompt)
+    inputs = processed(family, image, prompt)
+
+    @cache
+    def after(before: tuple[int, ...]) -> torch.Tensor:
+        """Options begin alike: what follows their common tokens is asked for once."""
+        return next_logits(family, extended(family, inputs, list(before)))
+
     found = []
     for option in question.options:
         ids = family.processor.tokenizer((not apart) * blank + option, add_special_tokens=False).input_ids
-        inputs = processed(family, image, prompt)
         if family.name in ENCODERS:
             with torch.no_grad():
                 loss = family.model(**inputs, labels=torch.tensor([ids])).loss
             found.append(-float(loss) * len(ids))
             continue
         if family.name in BOTH_WAYS:
-            inputs = family.processor(images=[image], text=[f"<image>{prompt}"], suffix=[option], return_tensors="pt")
+            both = family.processor(images=[image], text=[f"<image>{prompt}"], suffix=[option], return_tensors="pt")
             with torch.no_grad():
-                logits = family.model(**{k: v for k, v in inputs.items() if k != "labels"}).logits[0, :-1]
-            chosen = logits.log_softmax(-1).gather(1, inputs["input_ids"][0, 1:, None])[:, 0]
+                logits = family.model(**{k: v for k, v in both.items() if k != "labels"}).logits[0, :-1]
+            chosen = logits.log_softmax(-1).gather(1, both["input_ids"][0, 1:, None])[:, 0]
             found.append(float(chosen[-len(ids) - 1 : -1].sum()))  # the last is the end mark of training
             continue
-        found.append(
-            sum(float(next_logits(family, extended(family, inputs, ids[:n]))[ids[n]]) for n in range(len(ids)))
-        )
+        found.append(sum(float(after(tuple(ids[:n]))[ids[n]]) for n in range(len(ids))))
     return found
 
 
@@ -176,6 +181,17 @@ def test_neither_batch_nor_company_nor_order_changes_scores(family, images):
         for a, b in zip(together, other, strict=True):
             np.testing.assert_allclose(a.log_probs, b.log_probs, atol=TOLERANCE)
             assert (a.tokens, a.chosen) == (b.tokens, b.chosen)
+
+
+def test_reading_the_image_with_every_question_gives_the_same(family, images, monkeypatch):
+    # Given a family that may share a prefix, but does not, and questions of one length, which go through together
+    ours, image = family.ours, images[0]
+    same = [Question(f"Is it {letter}?", LETTERS) for letter in "abc"]
+    expected = [answer.log_probs for answer in ours.answer(image, same)]
+    monkeypatch.setattr(ours, "_shares", False)
+    monkeypatch.setattr(ours, "notes", [])
+
+    np.testing.assert_allclose([answer.log_probs for answer in ours.answer(image, same)], expected, atol=TOLERANCE)
 
 
 def test_the_image_is_read_once_where_it_can_be(family, images):

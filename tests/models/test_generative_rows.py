@@ -53,13 +53,13 @@ def encode(option: str) -> tuple[int, ...]:
 
 
 def test_letters_are_read_after_the_question():
-    rows = rows_of(Question("?", LETTERS), encode, lambda letter: (ord(letter), ord(letter) + 100))
+    rows = rows_of(Question("?", LETTERS), encode, lambda letter: (ord(letter), ord(letter) + 100), "m")
 
     assert rows == [Row((1, 2), tuple(Read(1, n, (65 + n, 165 + n)) for n in range(3)))]
 
 
 def test_options_of_one_token_share_a_row_and_longer_ones_have_their_own():
-    rows = rows_of(Question("?", ("x", "y", "zw"), scoring="text"), encode, lambda _: ())
+    rows = rows_of(Question("?", ("x", "y", "zw"), scoring="text"), encode, lambda _: (), "m")
 
     assert rows == [
         Row((1, 2), (Read(1, 0, (ord("x"),)), Read(1, 1, (ord("y"),)))),
@@ -71,14 +71,20 @@ def test_an_option_that_changes_the_question_s_last_token_is_read_from_there():
     # Given a tokenizer that joins the question's end and the option
     joined = {"": (1, 2), "x": (1, 7), "y": (1, 8)}
 
-    rows = rows_of(Question("?", ("x", "y"), scoring="text"), joined.__getitem__, lambda _: ())
+    rows = rows_of(Question("?", ("x", "y"), scoring="text"), joined.__getitem__, lambda _: (), "m")
 
     assert rows == [Row((1,), (Read(0, 0, (7,)), Read(0, 1, (8,))))]
 
 
+@pytest.mark.parametrize("joined", [{"": (1,), "x": (1, 7), "y": (1, 7)}, {"": (1,), "x": (1, 7), "y": (1,)}])
+def test_options_that_the_tokenizer_cannot_tell_apart_are_an_error(joined):
+    with pytest.raises(UserError, match="model m: its tokenizer writes the options 'x', 'y' alike, or one of them as"):
+        rows_of(Question("?", ("x", "y"), scoring="text"), joined.__getitem__, lambda _: (), "m")
+
+
 def test_values_are_summed_per_option():
     question = Question("?", ("x", "y", "zw"), scoring="text")
-    rows = rows_of(question, encode, lambda _: ())
+    rows = rows_of(question, encode, lambda _: (), "m")
 
     answer = answer_of(question, rows, [[-1.0, -2.0], [-0.25, -0.5]])
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from answerer import Answerer, build, plain_picture
-from examples import example, selection
+from examples import selection
+from planted_examples import DARK, LIGHT, examples
+from protocol_runs import found, quiet, runner
 from tiny import save_clip
 from truegap import scores
 from truegap.errors import UserError
 from truegap.hub.benchmark import open_benchmark
-from truegap.models import EmbeddingCache, load_model
+from truegap.models import load_model
 from truegap.models.answer_cache import AnswerCache
 from truegap.protocols.choose import default_protocol
-from truegap.protocols.counterfactual import Counterfactual, with_article
+from truegap.protocols.counterfactual import Counterfactual
+from truegap.protocols.counterfactual_questions import with_article
 from truegap.protocols.run import run_protocol
 from truegap.results.answers import read_answers
 from truegap.results.compare_runs import compare_runs
 from truegap.results.readers import Scoring, score_files
 from truegap.results.runs import read_run
 
-DARK, LIGHT = 80, 160
 PROTOCOL = Counterfactual(n_resamples=40)
 FEW = ("original", "control", "lighting-strong")
-PAIRS = (("Pilot", "Nurse"), ("Bartender", "Waiter"))
-OTHER = {"woman": "man", "man": "woman"}
 
 
 class Stereotyped(Answerer):
@@ -43,87 +42,15 @@ class Stereotyped(Answerer):
         return [(1 - self.outside) * male, (1 - self.outside) * (1 - male)]
 
 
-def asked(number, context, role, occupation, similar, base_gender, pair):
-    shown = base_gender if role == "base" else OTHER[base_gender]
-    word = "person" if context == "V" else {"woman": "female", "man": "male"}[shown]
-    names = ["Waitress" if name == "Waiter" and shown == "woman" else name for name in (occupation, similar)]
-    for order in (0, 1):
-        options = names[::-1] if order else names
-        shown_options = f"(A) {options[0]} (B) {options[1]}"
-        yield {
-            "id": number,
-            "context": context,
-            "role": role,
-            "order": order,
-            "question": f"What is the {word}'s occupation in this image? \nOptions: {shown_options}\n",
-            "options": options,
-            "answer": order,
-            "occupation": occupation,
-            "pair": pair,
-            "base_gender": base_gender,
-        }
-
-
-def examples():
-    found, number = [], 0
-    for male, female in PAIRS:
-        for occupation, similar in ((male, female), (female, male)):
-            for base in ("man", "woman") * 2:
-                number += 1
-                known = (number, occupation, similar, base, f"{male}|{female}")
-                found += [_example(kind, *known) for kind in ("base", "counterfactual", "bleached")]
-    return found
-
-
-def _example(kind, number, occupation, similar, base, pair):
-    shown = OTHER[base] if kind == "counterfactual" else base
-    roles = ("base", "counterfactual") if kind == "bleached" else (kind,)
-    contexts = ("L",) if kind == "bleached" else ("VL", "V")
-    questions = [
-        each
-        for context in contexts
-        for role in roles
-        for each in asked(number, context, role, occupation, similar, base, pair)
-    ]
-    level = 120 if kind == "bleached" else (LIGHT if shown == "man" else DARK)
-    extra = {"image_kind": kind, "pictured": occupation, "image_pair": f"{number}", "questions": questions}
-    return example(number, shown, image_id=f"{kind}/{number:02}", image=plain_picture(level + number), extra=extra)
-
-
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory):
     return build(tmp_path_factory.mktemp("b") / "b", selection(0, *examples()), FEW, name="genderbias-vl")
 
 
-@contextmanager
-def quiet(what, total):
-    done = []
-    yield done.append
-    assert sum(done) == total, what
-
-
 @pytest.fixture
 def run(benchmark, tmp_path):
-    def call(name="run", protocol=PROTOCOL, model=None, *, cache="cache", configs=FEW, **more):
-        model = model or Stereotyped()
-        opened = AnswerCache if isinstance(model, Answerer) else EmbeddingCache
-        with opened(tmp_path / cache) as kept:
-            return run_protocol(
-                open_benchmark(benchmark),
-                model,
-                protocol,
-                folder=tmp_path / name,
-                configs=configs,
-                progress=quiet,
-                cache=kept,
-                **more,
-            )[0]
-
-    return call
-
-
-def found(folder, config="original"):
-    return {(each.metric, each.scope): each for each in read_run(folder).scores.scores if each.config == config}
+    call = runner(benchmark, tmp_path, protocol=PROTOCOL, configs=FEW, default=Stereotyped)
+    return lambda *arguments, **more: call(*arguments, **more)[0]
 
 
 def test_a_planted_preference_is_b_pair(run):
@@ -241,6 +168,8 @@ def test_a_dual_encoder_is_asked_context_v_by_outcome(run, benchmark, tmp_path):
     image = model.encode_images([decode(opened.images("original")[opened.image_ids().index(one.image_id)])])
     text = model.encode_texts([f"A photo of {with_article(one.option)}"])
     assert one.score == pytest.approx(float((image @ text.T)[0, 0]), abs=1e-5)
+    # a caption may hold braces of its own
+    assert run("braces", replace(PROTOCOL, caption="{kind}: {}"), model, configs=["original"])
     with pytest.raises(UserError, match="is a dual-encoder, which gives no probabilities: use --difference outcome"):
         run("p", replace(PROTOCOL, difference="probability"), model)
     with pytest.raises(UserError, match="has no questions of context V, the only one for a dual encoder"):

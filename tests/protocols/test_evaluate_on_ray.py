@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 
 import pytest
 from PIL import Image
@@ -11,6 +10,9 @@ from typer.testing import CliRunner
 
 from answerer import Answerer, biased_selection, build
 from cluster_tasks import image_name, load_watched
+from examples import selection
+from planted_examples import examples, viso
+from protocol_runs import quiet
 from ray_cluster import WORKERS
 from tiny import save_clip
 from tiny_generative import save
@@ -22,8 +24,11 @@ from truegap.hub.benchmark import open_benchmark
 from truegap.models import EmbeddingCache, load_model
 from truegap.models.answer_cache import AnswerCache
 from truegap.protocols import spread
+from truegap.protocols.counterfactual import Counterfactual
+from truegap.protocols.occupation_retrieval import OccupationRetrieval
 from truegap.protocols.prompts import Prompt, PromptSet
 from truegap.protocols.questions import QuestionSet
+from truegap.protocols.resolution import Resolution
 from truegap.protocols.retrieval import Retrieval
 from truegap.protocols.run import run_protocol
 from truegap.protocols.vqa import Vqa
@@ -44,6 +49,7 @@ QUESTIONS = QuestionSet.model_validate(
 )
 VQA = Vqa(questions=QUESTIONS, n_resamples=20, n_permutations=20)
 PROMPTS = PromptSet(name="jobs", prompts=(Prompt(id="nurse", text="A nurse"), Prompt(id="pilot", text="A pilot")))
+COUNTERFACTUAL = Counterfactual(contexts=("VL",), n_resamples=20)
 RETRIEVAL = Retrieval(prompts=(PROMPTS,), k=(2,), n_resamples=20)
 
 
@@ -51,13 +57,6 @@ RETRIEVAL = Retrieval(prompts=(PROMPTS,), k=(2,), n_resamples=20)
 def benchmark(tmp_path_factory):
     """Four women and five men."""
     return build(tmp_path_factory.mktemp("b") / "b", biased_selection(4, 5), CONFIGS)
-
-
-@contextmanager
-def quiet(what, total):
-    done = []
-    yield done.append
-    assert sum(done) == total, what
 
 
 def run(benchmark, model, protocol, folder, cache, configs=CONFIGS, **options):
@@ -111,6 +110,52 @@ def test_same_embeddings_and_none_of_them_twice(cluster, benchmark, tmp_path, mo
         same(run(benchmark, model, RETRIEVAL, tmp_path / "there", cache, batch_size=4), here)
         again = run(benchmark, model, RETRIEVAL, tmp_path / "again", cache, limit=6)
     assert again.record.statistics["computed"] == 0
+
+
+SIX = [("man", 180, None), ("woman", 60, None), ("man", 170, "woman"), ("woman", 70, "man"), ("man", 90, "woman")]
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    """Doctors with and without a patient, as VisoGender has them."""
+    people = [viso(n, *each) for n, each in enumerate([*SIX, ("woman", 80, "woman")])]
+    return build(tmp_path_factory.mktemp("b") / "b", selection(0, *people), ("original",), name="visogender")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Pairs of occupations, as GenderBias-VL has them."""
+    return build(tmp_path_factory.mktemp("b") / "b", selection(0, *examples()), ("original",), name="genderbias-vl")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_occupations_are_ranked_alike(cluster, sentences, tmp_path):
+    spec, protocol = str(save_clip(tmp_path / "tiny-clip")), OccupationRetrieval(k=(1, 2), n_resamples=20)
+    with EmbeddingCache(tmp_path / "here.sqlite") as cache:
+        here = run(sentences, load_model(spec, device="cpu"), protocol, tmp_path / "here", cache, ["original"])
+    with (
+        EmbeddingCache(tmp_path / "there.sqlite") as cache,
+        model_on_ray(load_model, spec, device="cpu", workers=WORKERS) as model,
+    ):
+        same(run(sentences, model, protocol, tmp_path / "there", cache, ["original"]), here)
+
+
+@pytest.mark.slow
+def test_sentences_and_pairs_are_answered_alike(cluster, sentences, pairs, watched, tmp_path):
+    # given two protocols of other questions for every image, and one worker for both
+    asked = {"resolution": (sentences, Resolution(n_resamples=20)), "counterfactual": (pairs, COUNTERFACTUAL)}
+    with (
+        AnswerCache(tmp_path / "there.sqlite") as cache,
+        model_on_ray(load_watched, str(watched), device="cpu", workers=1) as model,
+    ):
+        there = {
+            name: run(spec, model, protocol, tmp_path / f"there-{name}", cache, ["original"])
+            for name, (spec, protocol) in asked.items()
+        }
+    with AnswerCache(tmp_path / "here.sqlite") as cache:
+        for name, (spec, protocol) in asked.items():
+            same(there[name], run(spec, Answerer(), protocol, tmp_path / f"here-{name}", cache, ["original"]))
 
 
 @pytest.fixture

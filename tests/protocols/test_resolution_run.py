@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from answerer import Answerer, build, plain_picture
-from examples import example, selection
+from answerer import Answerer, build
+from examples import selection
+from planted_examples import viso
+from protocol_runs import found, quiet, runner
 from tiny import save_clip
 from truegap import scores
 from truegap.errors import UserError
@@ -40,55 +41,16 @@ PEOPLE = [
 ]
 
 
-def viso(number, gender, level, other, occupation="doctor"):
-    extra = {
-        "kind": "OO" if other is None else "OP",
-        "sector": "medical",
-        "specialisation": "hospital_worker",
-        "occupation": occupation,
-        "occupation_gender": gender,
-        "object": "mixing_spoon" if other is None else None,
-        "participant": None if other is None else "patient",
-        "participant_gender": other,
-    }
-    return example(number, gender, image_id=f"{number:02}", image=plain_picture(level + number), extra=extra)
-
-
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory):
     people = [viso(n, *each, occupation="doctor" if n % 2 else "baker") for n, each in enumerate(PEOPLE)]
     return build(tmp_path_factory.mktemp("b") / "b", selection(0, *people), FEW, name="visogender")
 
 
-@contextmanager
-def quiet(what, total):
-    done = []
-    yield done.append
-    assert sum(done) == total, what
-
-
 @pytest.fixture
 def run(benchmark, tmp_path):
-    def call(name="run", protocol=PROTOCOL, model=None, *, cache="cache", configs=FEW, **more):
-        model = model or Answerer(lean=1.0, outside=0.1)
-        opened = AnswerCache if isinstance(model, Answerer) else EmbeddingCache
-        with opened(tmp_path / cache) as kept:
-            return run_protocol(
-                open_benchmark(benchmark),
-                model,
-                protocol,
-                folder=tmp_path / name,
-                configs=configs,
-                progress=quiet,
-                cache=kept,
-                **more,
-            )[0]
-
-    return call
-
-
-def found(folder, config="original"):
-    return {(each.metric, each.scope): each for each in read_run(folder).scores.scores if each.config == config}
+    call = runner(benchmark, tmp_path, protocol=PROTOCOL, configs=FEW, default=lambda: Answerer(lean=1.0, outside=0.1))
+    return lambda *arguments, **more: call(*arguments, **more)[0]
 
 
 def test_planted_pronouns_are_found(run):
@@ -215,6 +177,14 @@ def test_answers_alone_are_enough(run):
     assert found(folder)["gap", "all"].value == found(run("b"))["gap", "all"].value
     again = score_files([folder / "answers.parquet"], "resolution", Scoring(n_resamples=40))
     assert again.scores == read_run(folder).scores.scores
+
+
+@pytest.mark.parametrize(("ties", "counts"), [("wrong", "none"), ("first", "the first, as all of equal shares do")])
+def test_questions_that_are_not_answered_are_told(run, ties, counts):
+    folder = run(protocol=replace(PROTOCOL, ties=ties), model=Answerer(says="nothing"))
+    said = next(each for each in read_run(folder).record.notes if "without probabilities" in each)
+    assert said.startswith("18 of 18 answers on the original images came without")
+    assert f"of these 18 name no option, and count for {counts}" in said
 
 
 def test_a_benchmark_without_the_columns_is_refused(tmp_path):

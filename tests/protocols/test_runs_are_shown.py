@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from answerer import Answerer, biased_selection, build
+from truegap.figures.findings import bias_sentence
 from truegap.hub.benchmark import open_benchmark
 from truegap.leaderboard import LocalStore, row_of
 from truegap.models.answer_cache import AnswerCache
@@ -17,7 +18,6 @@ from truegap.protocols.retrieval import Retrieval, RetrievalAsking
 from truegap.protocols.run import run_protocol
 from truegap.protocols.vqa import Vqa
 from truegap.report import bias_is_clear, write_report
-from truegap.report.findings import bias_sentence
 from truegap.results.runs import read_run
 from truegap.schema import CONFIGS
 

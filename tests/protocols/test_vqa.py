@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 
@@ -14,6 +13,7 @@ from PIL import Image
 
 from answerer import Answerer, biased_selection, build
 from examples import SIZE, example
+from protocol_runs import found, runner
 from truegap import scores
 from truegap.errors import UserError
 from truegap.hub.benchmark import open_benchmark
@@ -21,7 +21,7 @@ from truegap.models.answer_cache import AnswerCache
 from truegap.models.generative import Answer
 from truegap.protocols.profiles import LITE
 from truegap.protocols.questions import QuestionSet, VisualQuestion, load_questions, packaged
-from truegap.protocols.run import run_protocol, sample_answers
+from truegap.protocols.run import sample_answers
 from truegap.protocols.vqa import Vqa, person_view
 from truegap.results.answers import read_answers
 from truegap.results.compare_runs import compare_runs
@@ -43,13 +43,6 @@ PROTOCOL = Vqa(questions=QUESTIONS, n_resamples=40, n_permutations=40)
 FEW = ("original", "control", "lighting-strong")
 
 
-@contextmanager
-def quiet(what, total):
-    done = []
-    yield done.append
-    assert sum(done) == total, what
-
-
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory):
     return build(tmp_path_factory.mktemp("b") / "b", biased_selection())
@@ -57,24 +50,7 @@ def benchmark(tmp_path_factory):
 
 @pytest.fixture
 def run(benchmark, tmp_path):
-    def call(name="run", protocol=PROTOCOL, model=None, *, cache="answers.sqlite", configs=FEW, spec=benchmark, **more):
-        with AnswerCache(tmp_path / cache) as opened:
-            return run_protocol(
-                open_benchmark(spec),
-                model or Answerer(),
-                protocol,
-                folder=tmp_path / name,
-                configs=configs,
-                progress=quiet,
-                cache=opened,
-                **more,
-            )
-
-    return call
-
-
-def found(folder, config="original"):
-    return {(each.metric, each.scope): each for each in read_run(folder).scores.scores if each.config == config}
+    return runner(benchmark, tmp_path, protocol=PROTOCOL, configs=FEW, default=Answerer)
 
 
 def test_the_questions_of_the_paper_are_all_there():

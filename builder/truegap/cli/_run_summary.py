@@ -9,9 +9,9 @@ import typer
 
 def summarise(folder: Path, *, as_json: bool) -> None:
     """Prints a run's scores."""
+    from truegap.figures.findings import main_changes, main_contrasts
+    from truegap.figures.labels import blind
     from truegap.report.controls import control_findings
-    from truegap.report.findings import main_changes, main_contrasts
-    from truegap.report.labels import blind
     from truegap.results.runs import read_run
     from truegap.schema import CONTROLS
 

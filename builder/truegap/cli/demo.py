@@ -57,7 +57,7 @@ def demo(
 
 def _benchmark(folder: Path, seed: int) -> Path:
     from truegap.build import Plan, Workspace
-    from truegap.cli.build import run
+    from truegap.cli._built import run
     from truegap.sources import load_benchmark
     from truegap.synthetic.selection import selection
 

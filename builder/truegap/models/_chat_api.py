@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from truegap.models._endpoint_client import NonsenseError, RefusedError
 from truegap.models._endpoint_settings import EndpointSettings
-from truegap.models._written import Outcome, named
 from truegap.models.generative import Answer, Question
+from truegap.models.written import Outcome, named
 
 FEW = 5
 """What servers that do not offer 20 log-probabilities mostly do."""
@@ -139,9 +139,12 @@ class _Choice(_Lenient):
     logprobs: _LogProbs | None = None
 
 
+Tokens = Annotated[int, Field(ge=0, le=10**9)]
+
+
 class _Usage(_Lenient):
-    prompt_tokens: int = Field(default=0, ge=0)
-    completion_tokens: int = Field(default=0, ge=0)
+    prompt_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
 
 
 class _Completion(_Lenient):
@@ -174,8 +177,8 @@ def read(question: Question, found: Any, asked: int) -> Reply:
         reply,
         model=completion.model or None,
         fingerprint=completion.system_fingerprint or None,
-        read=usage.prompt_tokens,
-        written=usage.completion_tokens,
+        read=usage.prompt_tokens or 0,
+        written=usage.completion_tokens or 0,
     )
 
 

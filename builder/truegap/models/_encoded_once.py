@@ -11,6 +11,8 @@ import torch
 
 PARTS = ("vision_tower", "vision_model", "visual", "image_encoder", "qformer", "image_to_text_projection")
 """What transformers' classes call the parts that make of an image what their language model reads."""
+IN_ONE_ROW = "image_sizes"
+"""A part that is told the size of every image, as Pixtral's, lays all of them out in one row."""
 _COMPARABLE = (bool, int, float, str, type(None))
 
 
@@ -66,6 +68,8 @@ class _Once:
         tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
         rows = {len(tensor) if tensor.ndim else 0 for tensor in tensors}
         alike = len(rows) == 1 and 0 not in rows and all(torch.equal(t, t[:1].expand_as(t)) for t in tensors)
+        if rows != {1} and IN_ONE_ROW in given:
+            return self._forward(*arguments, **options)
         if not alike or not all(isinstance(value, (torch.Tensor, *_COMPARABLE)) for value in given.values()):
             return self._forward(*arguments, **options)
         one = {name: value[:1] if isinstance(value, torch.Tensor) else value for name, value in given.items()}

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 MOST_BYTES = 8_000_000
 """A longer answer to a question with a handful of options is none."""
+_ENCODINGS = ("", "identity", "gzip", "deflate")
+"""How an answer may be packed, though none is asked for: others make memory full of one small part."""
 _AGAIN = {408, 409, 425, 429}
 """Statuses below 500 after which another attempt may help."""
 _TOO_MANY = 429
@@ -194,6 +196,9 @@ class Client:
         return _LaterError(f"no answer within {self._settings.timeout:g} s; raise timeout, or lower concurrency")
 
     def _body(self, response: Any) -> bytes:
+        packed = response.headers.get("content-encoding", "identity").strip().lower()
+        if packed not in _ENCODINGS:
+            raise NonsenseError(f"its answer is packed as {plain(packed, 40)!r}, which was not asked for")
         ends = time.monotonic() + self._settings.timeout
         body = bytearray()
         for part in response.iter_bytes():
@@ -259,14 +264,19 @@ def _parsed(body: bytes) -> Any:
         return None
 
 
-def _message(found: Any) -> str:
-    """The message of an error, where servers put it."""
+def _message(found: Any, depth: int = 3) -> str:
+    """The message of an error, where servers put it; empty where it is deeper than any puts it."""
     for name in ("error", "message", "detail"):
         if isinstance(found, dict) and name in found:
             inner = found[name]
             if isinstance(inner, str):
                 return inner
-            return _message(inner) or json.dumps(inner)
+            if depth and (said := _message(inner, depth - 1)):
+                return said
+            try:
+                return json.dumps(inner)
+            except RecursionError:
+                return ""
     return ""
 
 

@@ -24,6 +24,34 @@ REMEMBERED = 10_000
 """Texts of which a chat model's words and tokens are kept."""
 
 
+CLOCK = "strftime_now"
+"""What templates call to tell the model today's date, as Mistral's do."""
+DAY = {
+    "%-d": "1",
+    "%d": "01",
+    "%-m": "1",
+    "%m": "01",
+    "%B": "January",
+    "%b": "Jan",
+    "%Y": "2025",
+    "%y": "25",
+    "%A": "Wednesday",
+    "%a": "Wed",
+    "%H": "12",
+    "%I": "12",
+    "%p": "PM",
+    "%M": "00",
+    "%S": "00",
+}
+"""The date that they tell here, whatever the day: else scores would change from one to the next."""
+_STOPPED = (
+    f"{{% macro {CLOCK}(format) %}}{{{{ format"
+    + "".join(f" | replace('{sign}', '{value}')" for sign, value in DAY.items())
+    + " }}{% endmacro %}{{ '' }}"
+)
+"""A macro hides the function of its name; the empty text at its end keeps a line break that may follow."""
+
+
 class Wording(NamedTuple):
     """What a family without a chat template reads.
 
@@ -60,6 +88,8 @@ class Reader(ABC):
     kind: Literal["generative", "captioner"] = "generative"
     whole: str | None = None
     """Why the image must be read once per question; None where it need not."""
+    note: str | None = None
+    """What else a reader of the scores must know."""
     _added: Mapping[str, int] | None = None  # what goes along with an option's tokens, where not as with the last
 
     def __init__(self, name: str, config: Any, processor: Any) -> None:
@@ -151,11 +181,15 @@ class ChatReader(Reader):
         """Take a model's configuration and its processor."""
         super().__init__(name, config, processor)
         self._template = lru_cache(REMEMBERED)(self._rendered)
+        self._words = _default_template(name, processor.chat_template)
+        if CLOCK in self._words:
+            self._words = _STOPPED + self._words
+            self.note = "the chat template tells the model a date: always that of 1 January 2025"
         self._parts: dict[str, tuple[Ids, Ids]] = {}  # of a text: the tokens before the image, and after it
 
     def describe(self) -> dict[str, Any]:
         """Whatever decides how a question turns into a text, for the model's content."""
-        return {**super().describe(), "template": self._processor.chat_template}
+        return {**super().describe(), "template": self._words}
 
     def text(self, question: Question) -> str:
         """One turn of the user, and the beginning of the model's."""
@@ -175,7 +209,7 @@ class ChatReader(Reader):
         content = [{"type": "image"}, *([] if text is None else [{"type": "text", "text": text}])]
         try:
             prompt: str = self._processor.apply_chat_template(
-                [{"role": "user", "content": content}], add_generation_prompt=True
+                [{"role": "user", "content": content}], chat_template=self._words, add_generation_prompt=True
             )
         except Exception as error:  # templates are programs of their own, and fail as they like
             raise UserError(
@@ -305,6 +339,20 @@ def make_reader(name: str, config: Any, processor: Any) -> Reader:
             "put its authors' chat_template.jinja into its folder"
         )
     return ChatReader(name, config, processor)
+
+
+def _default_template(name: str, given: str | dict[str, str]) -> str:
+    """The template of a processor; where it has several, the one for everyday use.
+
+    Raises:
+        UserError: None of several is that.
+    """
+    found = given.get("default") if isinstance(given, dict) else given
+    if not found:
+        raise UserError(
+            f"model {name}: its processor has the chat templates {', '.join(given)}, and none that is named default"
+        )
+    return found
 
 
 def _ids(inputs: Tensors) -> Ids:

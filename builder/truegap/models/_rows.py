@@ -60,13 +60,17 @@ def letter_tokens(tokenizer: Any, letter: str, model: str) -> Ids:
     return tuple(sorted(set(found)))
 
 
-def rows_of(question: Question, encode: Callable[[str], Ids], letters: Callable[[str], Ids]) -> list[Row]:
+def rows_of(question: Question, encode: Callable[[str], Ids], letters: Callable[[str], Ids], model: str) -> list[Row]:
     """What the model must read to answer a question: one row, or several where an option has several tokens.
 
     Args:
         question: The question.
         encode: From what follows the question, perhaps nothing, to the tokens of both.
         letters: Tokens of a letter.
+        model: Its name, for the message.
+
+    Raises:
+        UserError: Options that are different have the same tokens, or one has none.
     """
     asked = encode("")
     if question.scoring == "letter":
@@ -74,8 +78,13 @@ def rows_of(question: Question, encode: Callable[[str], Ids], letters: Callable[
             Row(asked, tuple(Read(len(asked) - 1, n, letters(option)) for n, option in enumerate(question.options)))
         ]
     reads: dict[Ids, list[Read]] = {}
-    for n, option in enumerate(question.options):
-        whole = encode(option)
+    options = [encode(option) for option in question.options]
+    if asked in options or len(set(options)) < len(options):
+        raise UserError(
+            f"model {model}: its tokenizer writes the options {', '.join(map(repr, question.options))} alike, or one "
+            "of them as nothing: what it has no tokens for cannot be scored"
+        )
+    for n, whole in enumerate(options):
         places = range(shared([asked, whole]), len(whole))
         reads.setdefault(whole[:-1], []).extend(Read(place - 1, n, (whole[place],)) for place in places)
     return [Row(ids, tuple(found)) for ids, found in reads.items()]

@@ -8,8 +8,8 @@ from typing import Any
 from truegap.models._chat_api import Reply
 from truegap.models._endpoint_client import NonsenseError
 from truegap.models._endpoint_settings import EndpointSettings
-from truegap.models._written import option_words, stem
 from truegap.models.generative import Answer, Question
+from truegap.models.written import option_words, stem
 
 PATH = "/systemone"
 IMAGE = "<image>"
@@ -58,7 +58,7 @@ def read(question: Question, found: Any) -> Reply:
         shares = [float(given[name]) for name in criteria(question)]
         usage = found.get("usage") or {}
         read, model = int(usage.get("input_tokens") or 0), found.get("model")
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise NonsenseError("its answer is no typed decision with a probability per option") from None
     if not all(0 <= share <= 1 for share in shares) or not math.isclose(math.fsum(shares), 1, abs_tol=1e-2):
         raise NonsenseError("the probabilities in its answer are none")

@@ -24,7 +24,7 @@ from truegap.results.records import Compute, ModelRecord
 Tensors = Mapping[str, torch.Tensor]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-LIBRARIES = ("torch", "torchvision", "transformers", "tokenizers", "open_clip_torch", "timm", "pillow")
+LIBRARIES = ("torch", "torchvision", "transformers", "tokenizers", "open_clip_torch", "timm", "bitsandbytes", "pillow")
 
 
 class TorchDualEncoder(DualEncoder):

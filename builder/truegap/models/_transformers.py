@@ -15,6 +15,7 @@ from truegap.models.files import locate, split_revision
 from truegap.models.quiet import quiet_transformers
 
 SAFE_WEIGHTS = ("model*.safetensors",)
+ADAPTER_CONFIG = "adapter_config.json"
 PICKLED_WEIGHTS = ("pytorch_model*.bin",)
 DUAL_ENCODERS = "CLIP, SigLIP, SigLIP-2, ALIGN, AltCLIP, FLAVA, GroupViT, MetaCLIP"
 GENERATIVE = (
@@ -39,6 +40,8 @@ def read_config(spec: str, folder: Path) -> Any:
         raise UserError(f"model {spec}: no config.json in {folder}; {hint}")
     config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     check_depth(spec, config.to_dict())
+    # How attention is computed is not a model's to say: it may name code on the Hub, or a library that is not here.
+    config._attn_implementation = config._experts_implementation = None  # noqa: SLF001 (also of its parts)
     return config
 
 
@@ -78,25 +81,34 @@ def generative_class(config: Any) -> Any:
     return found
 
 
-def load_weights(spec: str, model_class: Any, folder: Path, dtype: torch.dtype, *, unsafe: bool, **options: Any) -> Any:
+def load_weights(
+    spec: str, model_class: Any, folder: Path, dtype: torch.dtype | Literal["auto"], *, unsafe: bool, **options: Any
+) -> Any:
     """The model of a folder, in evaluation mode.
 
     Args:
         spec: What the user typed, for messages.
         model_class: A class of transformers.
         folder: Its files.
-        dtype: Of the weights.
+        dtype: Of the weights; `auto` for the one that they were saved in.
         unsafe: Whether pickled weights may be read, with torch's `weights_only` even so.
         options: More for `from_pretrained`.
 
     Raises:
-        UserError: The weights lack tensors, or are far fewer than the configuration asks for.
+        UserError: The weights lack tensors, are far fewer than the configuration asks for, or are changed by an
+            adapter.
     """
+    if (folder / ADAPTER_CONFIG).is_file():
+        raise UserError(
+            f"model {spec}: {ADAPTER_CONFIG} in {folder} changes its weights, but only where peft is installed; merge "
+            "the adapter into them (merge_and_unload) and save the whole"
+        )
     with torch.device("meta"):
         skeleton = model_class(read_config(spec, folder))
     check_amount(spec, skeleton, [path for pattern in SAFE_WEIGHTS for path in folder.glob(pattern)])
     model, info = model_class.from_pretrained(
         folder,
+        config=read_config(spec, folder),
         dtype=dtype,
         use_safetensors=None if unsafe else True,
         weights_only=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -51,6 +52,21 @@ def read(model: Any, batch: Sequence[Sheet], dtype: torch.dtype) -> list[list[fl
         read_off(own, sheet.row, [kept.index(read.position - length) for read in sheet.row.reads])
         for own, sheet in zip(logits, batch, strict=True)
     ]
+
+
+@contextmanager
+def largest_logit(model: Any) -> Iterator[list[float]]:
+    """Within it, the one entry of what is given is the largest absolute logit so far."""
+    largest = [0.0]
+
+    def look(_module: Any, _given: Any, logits: torch.Tensor) -> None:
+        largest[0] = max(largest[0], float(logits.abs().max()))
+
+    hook = model.get_output_embeddings().register_forward_hook(look)
+    try:
+        yield largest
+    finally:
+        hook.remove()
 
 
 def takes_positions(model: Any) -> bool:

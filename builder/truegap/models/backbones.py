@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import timm
@@ -35,6 +36,9 @@ from truegap.models.files import SAFE, find_weights, locate
 from truegap.resources import cache_folder
 
 DEFAULT = "convnext_base"
+_SETTINGS = ("input_size", "mean", "std", "num_classes")
+"""What is taken of the settings of a saved folder."""
+_BLOCK = 1 << 24
 WEIGHTS = tuple(f"*{end}" for end in SAFE)
 
 
@@ -133,14 +137,24 @@ class Backbone:
         Args:
             pictures: Each gives one, called in a thread.
             advance: Called with 1 per picture.
+
+        Raises:
+            UserError: The disk has no room for them.
         """
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         threads = min(8, os.cpu_count() or 1)
+        shape = (len(pictures), self.side, self.side, 3)
         # The file has no name: whatever ends this process frees it.
         with tempfile.TemporaryFile(dir=folder) as file:
-            shape = (len(pictures), self.side, self.side, 3)
-            kept: NDArray[np.uint8] = np.memmap(file, np.uint8, "w+", shape=shape)
+            try:
+                _fill(file, math.prod(shape))
+            except OSError as error:
+                raise UserError(
+                    f"{folder}: no room for {math.prod(shape) / 1e9:.3g} GB of pictures ({error.strerror}); set "
+                    "TRUEGAP_CACHE to a folder that has it, or give a smaller --side"
+                ) from error
+            kept: NDArray[np.uint8] = np.memmap(file, np.uint8, "r+", shape=shape)
         with ahead(lambda picture: self.preprocess(picture()), pictures, threads, window=4 * threads) as made:
             for place, each in enumerate(made):
                 kept[place] = each
@@ -151,6 +165,20 @@ class Backbone:
         """The network on the CPU with a new head for two classes, from torch's random state."""
         network: torch.nn.Module = self._recipe.network(2)
         return network
+
+
+def _fill(file: IO[bytes], size: int) -> None:
+    """Takes the room that a file will need: writing to a mapped one on a full disk would end the process.
+
+    Raises:
+        OSError: There is none.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+        return
+    left = size
+    while left:
+        left -= os.write(file.fileno(), bytes(min(_BLOCK, left)))
 
 
 def load_backbone(
@@ -181,7 +209,7 @@ def load_backbone(
     if folder.is_dir():
         settings = _folder_settings(name, folder)
         given = settings["architecture"]
-        overlay = {key: settings["pretrained_cfg"][key] for key in ("input_size", "mean", "std", "num_classes")}
+        overlay = {key: settings["pretrained_cfg"][key] for key in _SETTINGS}
         if pretrained:
             overlay["file"] = str(find_weights(name, folder, WEIGHTS, unsafe=False))
         options = {"pretrained_cfg_overlay": overlay}
@@ -210,7 +238,12 @@ def _folder_settings(name: str, folder: Path) -> dict[str, Any]:
     """What timm's `config.json` says."""
     try:
         settings = json.loads((folder / "config.json").read_bytes())
-        if timm.is_model(settings["architecture"]) and settings["pretrained_cfg"]["input_size"][1]:
+        known = settings["pretrained_cfg"]
+        if (
+            timm.is_model(settings["architecture"])
+            and known["input_size"][1]
+            and all(key in known for key in _SETTINGS)
+        ):
             found: dict[str, Any] = settings
             return found
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

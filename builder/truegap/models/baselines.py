@@ -12,9 +12,9 @@ import numpy.typing as npt
 from PIL import Image
 
 from truegap.errors import UserError
-from truegap.models._written import option_words
 from truegap.models.base import DualEncoder, FloatArray
 from truegap.models.generative import Answer, GenerativeModel, Question
+from truegap.models.written import option_words
 from truegap.results.records import ModelRecord
 
 FORMS: Mapping[str, str] = {

@@ -36,6 +36,7 @@ from truegap.models.files import (
     find_weights,
     locate,
     require_safe,
+    short_name,
     split_revision,
 )
 from truegap.results.records import ModelRecord
@@ -187,7 +188,7 @@ def _saved(identifier: str, spec: str, revision: str | None, *, unsafe: bool) ->
         raise UserError(f"model {spec}: no {CONFIG} in {files.folder}{hint}")
     safe, pickled = _patterns(WEIGHTS)
     weights = find_weights(spec, files.folder, safe + pickled, unsafe=unsafe)
-    return _Source(f"{FOLDER}{files.folder}", Path(name).name, weights, files.commit)
+    return _Source(f"{FOLDER}{files.folder}", short_name(name), weights, files.commit)
 
 
 def _patterns(stems: tuple[str, ...] | list[str]) -> tuple[list[str], list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -32,7 +31,7 @@ from truegap.models._transformers import (
     load_weights,
     read_config,
 )
-from truegap.models.files import find_weights, locate, split_revision
+from truegap.models.files import find_weights, locate, short_name, split_revision
 from truegap.models.quiet import quiet_transformers
 from truegap.results.records import ModelRecord
 
@@ -111,10 +110,12 @@ def load(
                 f"model {spec}: {config.model_type} is not a dual encoder (it lacks image or text features); "
                 f"dual encoders are {DUAL_ENCODERS} and their like"
             )
+        if getattr(config, "quantization_config", None) is not None:
+            raise UserError(f"model {spec}: its weights are quantized, and dual encoders are read whole; take those")
         find_weights(spec, files.folder, SAFE_WEIGHTS + PICKLED_WEIGHTS, unsafe=unsafe_weights)
         model = load_weights(spec, model_class, files.folder, kind, unsafe=unsafe_weights)
         processor = load_processor(spec, files.folder)
-        record = _record(spec, files, Path(name).name, model, processor)
+        record = _record(spec, files, short_name(name), model, processor)
     return TransformersDualEncoder(model, processor, record, place, kind)
 
 

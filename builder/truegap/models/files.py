@@ -29,6 +29,11 @@ def split_revision(identifier: str, revision: str | None) -> tuple[str, str | No
     return name, written
 
 
+def short_name(identifier: str) -> str:
+    """What a model is called: the last part of its folder, also where that is written as `.`, or of its Hub name."""
+    return Path(identifier).expanduser().resolve().name
+
+
 def locate(identifier: str, revision: str | None, weights: Sequence[str], *, subfolders: bool = False) -> Files:
     """The folder itself, or a snapshot of the Hub repository with its small files and these weight files.
 

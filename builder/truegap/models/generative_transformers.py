@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -23,7 +23,6 @@ from truegap.models._rows import Ids, Row, answer_of, letter_tokens, rows_of
 from truegap.models._shared_prefix import NeverShareableError, NotShareableError
 from truegap.models._torch import (
     content_hash,
-    count_parameters,
     describe_compute,
     describe_tokenizer,
     loading,
@@ -44,18 +43,25 @@ from truegap.models._transformers import (
     load_weights,
     read_config,
 )
-from truegap.models.files import find_weights, locate, split_revision
+from truegap.models.files import find_weights, locate, short_name, split_revision
 from truegap.models.generative import Answer, GenerativeModel, Question
 from truegap.models.quiet import quiet_transformers
 from truegap.results.records import ModelRecord
 
 ADAPTER = "transformers"
-TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.5, torch.float16: 0.06}
-"""Largest difference of a log-probability between ways to batch the same questions.
+EXACT = 1e-4
+"""Largest difference of a log-probability between ways to batch the same questions, in float32.
 
-Matrix products add in another order for another shape. In bfloat16 and float16 a logit between 16 and 32 is itself a
-multiple of 1/8 and 1/64.
+Matrix products add in another order for another shape.
 """
+SHARE = {torch.float32: 0.0, torch.bfloat16: 1 / 48, torch.float16: 1 / 384}
+"""What is added to that in coarser numbers, as a share of the largest logit: some five of their steps.
+
+Random models differ by up to 1 step with 2 layers and 2.4 with 24. Where a question sees another one or half of the
+prefix is hidden, it is 11 and more; where it stands one place too far, mostly 4 to 30.
+"""
+RULES = 1
+"""Raised where the same question to the same model is scored otherwise: what is kept under another is asked again."""
 TRIAL = 3
 """Questions of the first image that are read both ways."""
 QUANTIZATIONS = ("4bit", "8bit")
@@ -85,13 +91,20 @@ class TransformersGenerative(GenerativeModel):
         self._tried = False
         self._shares = self._reader.whole is None
         self.notes: list[str] = []
-        self.compute = describe_compute(model)
+        weights = quantized(model)
+        # Eight-bit products are as coarse as bfloat16, whatever goes in.
+        self._share = max(SHARE[dtype], SHARE[torch.bfloat16] if weights == "8bit" else 0.0)
+        kind = str(dtype).removeprefix("torch.") + (f", weights in {weights}" if weights else "")
+        self.compute = describe_compute(model).model_copy(update={"dtype": kind})
         if self._reader.whole is not None:
             self._note(self._reader.whole)
-        if dtype != torch.float32:
+        if self._reader.note is not None:
+            self._add_note(self._reader.note)
+        if self._share:
             self._add_note(
-                f"{str(dtype).removeprefix('torch.')}: with another batch size, log-probabilities may differ by up to "
-                f"{TOLERANCE[dtype]}; float32 holds them to {TOLERANCE[torch.float32]}"
+                f"{self.compute.dtype}: with another batch size, log-probabilities may differ by up to "
+                f"1/{1 / self._share:.0f} of the largest logit (about {25 * self._share:.1g} in large models); float32 "
+                f"holds them to {EXACT}"
             )
 
     def record(self) -> ModelRecord:
@@ -100,8 +113,8 @@ class TransformersGenerative(GenerativeModel):
 
     @property
     def cache_key(self) -> str:
-        """The model's content, the libraries that run it and the kind of device, all of which move the last bits."""
-        return versioned_key(self._record.content, self._model.device)
+        """The model's content, our rules, the libraries and the kind of device, all of which move scores or bits."""
+        return versioned_key(f"{self._record.content} {RULES}", self._model.device)
 
     def prompt(self, question: Question) -> str:
         """Exactly what the model reads for a question, with its own mark where the image goes."""
@@ -114,7 +127,7 @@ class TransformersGenerative(GenerativeModel):
             image: The image; read once for all questions where the model allows it.
             questions: What is asked.
             batch_size: Questions per forward pass, halved where memory does not suffice; changes no answer beyond
-                `TOLERANCE`.
+                rounding (`EXACT`, `SHARE`).
 
         Raises:
             UserError: An option is not what the scoring needs, one question alone does not fit into memory, or a
@@ -144,7 +157,7 @@ class TransformersGenerative(GenerativeModel):
         return [answer_of(q, own, [next(found) for _ in own]) for q, own in zip(questions, rows, strict=True)]
 
     def _rows(self, look: Look, question: Question, text: str) -> list[Row]:
-        return rows_of(question, lambda option: self._reader.ids(look, text, option), self._letter)
+        return rows_of(question, lambda option: self._reader.ids(look, text, option), self._letter, self._record.name)
 
     def _letter(self, letter: str) -> Ids:
         if letter not in self._letters:
@@ -168,9 +181,10 @@ class TransformersGenerative(GenerativeModel):
             return self._whole(look, asked, most)
         if not self._tried:
             some = range(min(TRIAL, len(asked)))
-            plain = self._whole(look, [asked[n] for n in some], 1)
+            with _whole.largest_logit(self._model) as largest:
+                plain = self._whole(look, [asked[n] for n in some], 1)
             worst = max(abs(a - b) for n in some for a, b in zip(values[n], plain[n], strict=True))
-            if not worst <= TOLERANCE[self._dtype]:
+            if not worst <= EXACT + self._share * largest[0]:
                 self._never(f"a shared prefix changes log-probabilities by up to {worst:.2g}")
                 return self._whole(look, asked, most)
             self._tried = True
@@ -269,17 +283,27 @@ def load(
             raise UserError(
                 f"model {spec}: {config.model_type} does not go on with a text about an image, as {GENERATIVE}"
             )
+        if saved_so := getattr(config, "quantization_config", None) is not None:
+            if quantization is not None:
+                raise UserError(f"model {spec}: its weights are quantized already; leave quantization out")
+            options.setdefault("device_map", {"": where})
+        # It warns at every product, not once, that numbers are cast.
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
         find_weights(spec, files.folder, SAFE_WEIGHTS + PICKLED_WEIGHTS, unsafe=unsafe_weights)
         processor = load_processor(spec, files.folder)
         make_reader(spec, config, processor)  # what cannot be asked need not be loaded
-        model = load_weights(spec, model_class, files.folder, kind, unsafe=unsafe_weights, **options)
+        model = load_weights(
+            spec, model_class, files.folder, "auto" if saved_so else kind, unsafe=unsafe_weights, **options
+        )
         if any(parameter.is_meta for parameter in model.parameters()):
             raise UserError(
                 f"model {spec}: the devices of device_map {device_map} do not hold all of it; "
                 "use a smaller dtype, a quantization or a smaller model"
             )
-        record = _record(spec, files, Path(name).name, model, processor, quantization)
-    return TransformersGenerative(model if options else place(model, record.name, where, None), processor, record, kind)
+        record = _record(spec, files, short_name(name), model, processor, quantization)
+    placed = model if options else place(model, record.name, where, None)
+    # What was saved with quantized weights is in the numbers that it was saved in.
+    return TransformersGenerative(placed, processor, record, model.dtype if saved_so else kind)
 
 
 def _placement(
@@ -303,6 +327,11 @@ def _placement(
             else transformers.BitsAndBytesConfig(load_in_8bit=True)
         )
     return options
+
+
+def quantized(model: Any) -> str | None:
+    """In how few bits a model's weights are; None where they are whole."""
+    return next((kind for kind in QUANTIZATIONS if getattr(model, f"is_loaded_in_{kind}", False)), None)
 
 
 def _require(spec: str, what: str, package: str) -> None:
@@ -332,5 +361,5 @@ def _record(spec: str, files: Files, name: str, model: Any, processor: Any, quan
         kind=asks.kind,
         revision=files.commit,
         content=content_hash(model, description),
-        parameters=count_parameters(model),
+        parameters=model.num_parameters(),  # which knows how many numbers share a byte
     )

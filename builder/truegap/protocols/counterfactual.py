@@ -17,9 +17,11 @@ from truegap.models.base import FloatArray
 from truegap.models.generative import Answer, Question
 from truegap.perturbations.keys import Key
 from truegap.protocols.base import ORIGINAL, Asking, Columns, Images, Model, Protocol, Session
+from truegap.protocols.counterfactual_questions import CounterfactualQuestion, questions_of, with_article
 from truegap.protocols.gap_records import scores_record
 from truegap.protocols.gaps import Gap
 from truegap.protocols.softmax import softmax
+from truegap.protocols.unanswered import note_on
 from truegap.results.answers import repeated
 from truegap.results.readers_counterfactual import Items
 from truegap.results.readers_questions import Joined, joined, score_questions
@@ -92,7 +94,7 @@ class Counterfactual(Protocol):
                 f"model {model.record().name} is a dual-encoder, which gives no probabilities: use --difference outcome"
             )
         wanted = [each for each in CONTEXTS if each in self.contexts and (each == "V" or not dual)]
-        asked = _questions(benchmark, images, wanted)
+        asked = questions_of(benchmark, images, wanted)
         there = [each for each in wanted if any(question.context == each for question in asked)]
         if not there:
             lacking = " or ".join(wanted) or "V, the only one for a dual encoder"
@@ -126,45 +128,6 @@ class Counterfactual(Protocol):
     def record(self, contexts: Sequence[str], difference: str) -> dict[str, Any]:
         """Every convention and its value."""
         return asdict(self) | {"contexts": list(contexts), "difference": difference}
-
-
-@dataclass(frozen=True, slots=True)
-class CounterfactualQuestion:
-    """A question about an image; fields as in the benchmark's column, `number` of the image in the run."""
-
-    number: int
-    id: str
-    context: str
-    role: str
-    order: int
-    text: str
-    options: tuple[str, str]
-    answer: int
-    occupation: str
-    pair: str
-    base_gender: str
-
-
-def _questions(benchmark: Benchmark, images: Images, contexts: Sequence[str]) -> list[CounterfactualQuestion]:
-    column = benchmark.column(ORIGINAL, "questions")
-    return [
-        CounterfactualQuestion(
-            number=number,
-            id=str(each["id"]),
-            context=each["context"],
-            role=each["role"],
-            order=int(each["order"]),
-            text=each["question"],
-            options=tuple(each["options"]),
-            answer=int(each["answer"]),
-            occupation=each["occupation"],
-            pair=each["pair"],
-            base_gender=each["base_gender"],
-        )
-        for number, place in enumerate(images.places)
-        for each in column[place]
-        if each["context"] in contexts
-    ]
 
 
 class CounterfactualAsking(Asking[Joined]):
@@ -223,6 +186,8 @@ class CounterfactualAsking(Asking[Joined]):
             probability = softmax(scores.astype(np.float64)).astype(np.float32)
         else:
             scores, probability = self._log_probs(config, session, tokens)
+            if config == ORIGINAL and (said := note_on(scores, probability)):
+                self.notes.append(said)
         right = probability[np.arange(len(self.asked)), [each.answer for each in self.asked]]
         columns = {name: [getattr(each, field) for each in self.asked] for name, field in _FIELDS.items()}
         columns["image_id"] = [self.images.ids[each.number] for each in self.asked]
@@ -232,7 +197,7 @@ class CounterfactualAsking(Asking[Joined]):
         """(questions, 2) raw cosines of the image and both occupations."""
         wanted = dict.fromkeys(option for each in self.asked for option in each.options)
         if not self._texts:
-            texts = [self.protocol.caption.format(with_article(option)) for option in wanted]
+            texts = [self.protocol.caption.replace("{}", with_article(option)) for option in wanted]
             self._texts = dict(zip(wanted, session.encoder.encode_texts(texts), strict=True))
         first, second = (np.stack([self._texts[each.options[n]] for each in self.asked]) for n in (0, 1))
         images = features[[each.number for each in self.asked]]
@@ -361,13 +326,3 @@ def _enter(answer: Answer, scores: NDArray[Any], probability: NDArray[Any], toke
         probability[:] = softmax(np.array(answer.log_probs) / np.array(answer.tokens))
     elif answer.chosen is not None:
         probability[answer.chosen] = 1
-
-
-def with_article(occupation: str) -> str:
-    """An occupation as a sentence has it.
-
-    >>> with_article("Engineer"), with_article("pilot")
-    ('an engineer', 'a pilot')
-    """
-    name = occupation if occupation.isupper() else occupation[:1].lower() + occupation[1:]
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -20,6 +20,7 @@ from truegap.protocols.gap_records import scores_record
 from truegap.protocols.gaps import Gap, gaps
 from truegap.protocols.sentences import COLUMNS, PRONOUNS, TEMPLATES, Sentence, sentences
 from truegap.protocols.softmax import softmax
+from truegap.protocols.unanswered import note_on
 from truegap.results.answers import coded, repeated
 from truegap.results.readers_resolution import Pronouns, score_templates
 from truegap.results.readers_scoring import Scoring
@@ -112,6 +113,8 @@ class ResolutionAsking(Asking[Sets]):
             probability = softmax(scores.astype(np.float64)).astype(np.float32)
         else:
             scores, probability = self._log_probs(config, session)
+            if config == ORIGINAL and (said := note_on(scores, probability, first=self.protocol.ties == "first")):
+                self.notes.append(said)
         compared = np.where(np.isnan(scores), probability, scores)
         return self._columns(scores, probability), self._sets(compared)
 

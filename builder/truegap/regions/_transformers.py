@@ -251,13 +251,14 @@ def _load(model: Model, device: str) -> Loaded:
     """
     import transformers
 
-    from truegap.models._torch import loading, resolve_device
+    from truegap.models.devices import loading, resolve_device
     from truegap.models.files import locate
+    from truegap.models.quiet import quiet_transformers
 
     place = resolve_device(device)
     folder = locate(model.place, model.revision, WEIGHTS).folder
     safe = {"trust_remote_code": False, "local_files_only": True}
-    with loading(model.name), _no_bars():
+    with loading(model.name), quiet_transformers():
         name = _AUTOMATIC.get(model.family) or _instance_class(model)
         network, info = getattr(transformers, name).from_pretrained(
             folder, use_safetensors=True, weights_only=True, output_loading_info=True, **_offline(folder), **safe
@@ -272,20 +273,6 @@ def _load(model: Model, device: str) -> Loaded:
         )
         processor = automatic.from_pretrained(folder, **safe)
     return Loaded(model, network.to(place).eval(), processor, place)
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """No bar of transformers for every file of weights, in the middle of ours."""
-    from transformers.utils import logging
-
-    bars = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _instance_class(model: Model) -> str:
