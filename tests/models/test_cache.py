@@ -46,7 +46,8 @@ class Colours(DualEncoder):
         return np.stack(inputs)
 
     def text_features(self, texts):
-        raise NotImplementedError
+        self.batches.append(len(texts))
+        return np.array([[len(text), 1, 2] for text in texts], np.float32)
 """
 space: dict = {}
 exec(COLOURS, space)  # noqa: S102 (the same class runs in a child process)
@@ -101,6 +102,34 @@ def test_a_second_run_reads_the_same_bytes_and_computes_nothing(path, tiny, pict
     assert second.features.tobytes() == np.concatenate([first.features[::-1], first.features]).tobytes()
     assert (first.cached, first.computed, second.cached, second.computed) == (0, 7, 7, 0)
     np.testing.assert_allclose(first.features, encoder.encode_images(pictures), atol=1e-5)
+
+
+def test_texts_are_computed_once_too_each_distinct_one(path):
+    # Given what a first run left of texts and of an image
+    encoder, texts = Colours(), ["a man", "a woman", "a man", "\ud800"]
+    with EmbeddingCache(path) as cache:
+        first = cache.embed_texts(encoder, texts)
+        cache.embed_images(encoder, [item(1)])
+    assert encoder.batches == [3, 1]
+
+    # when a second run asks for them in another order, and for one more
+    with EmbeddingCache(path) as cache:
+        again = cache.embed_texts(encoder, ["a child", *texts[::-1]])
+
+    # then that one alone is computed, and all are what the model says
+    assert encoder.batches == [3, 1, 1]
+    assert again[1:].tobytes() == first[::-1].tobytes()
+    np.testing.assert_array_equal(again, Colours().encode_texts(["a child", *texts[::-1]]))
+    with EmbeddingCache(path) as cache, pytest.raises(ValueError, match="nothing"):
+        cache.embed_texts(encoder, [])
+
+
+def test_texts_of_two_models_do_not_mix(path):
+    one, two = Colours("one"), Colours("two")
+    with EmbeddingCache(path) as cache:
+        cache.embed_texts(one, ["a man"])
+        cache.embed_texts(two, ["a man"])
+    assert (one.batches, two.batches) == ([1], [1])
 
 
 def test_models_and_configurations_do_not_mix(path):

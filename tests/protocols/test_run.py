@@ -149,8 +149,10 @@ def test_interrupted_run_goes_on(run, tmp_path):
     assert read_run(folder).record.statistics["computed"] == 0
 
 
-def test_a_new_config_computes_only_itself(run):
+def test_a_new_config_computes_only_itself(run, model, monkeypatch):
     few, _ = run("few", configs=["original", "control"])
+    # not even the prompts
+    monkeypatch.setattr(model, "text_features", lambda texts: pytest.fail(f"asked again: {texts}"))
     more, _ = run("more", configs=["original", "control", "background-strong"])
     assert read_run(few).record.statistics["computed"] == 24
     assert read_run(more).record.statistics["computed"] == 12

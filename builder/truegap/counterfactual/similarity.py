@@ -50,7 +50,7 @@ def similar_pairs(
     if bare:
         raise UserError(f"{len(bare)} occupations have no image, such as {bare[0]!r}; generate them, or leave them out")
     both = [*kinds["man"], *kinds["woman"]]
-    text = _unit(model.encode_texts([template.replace("{occupation}", each.name) for each in both]))
+    text = _unit(cache.embed_texts(model, [template.replace("{occupation}", each.name) for each in both]))
     image = _mean_features([images[each.name] for each in both], model, cache, batch_size, advance)
     men = len(kinds["man"])
     return candidates(kinds["man"], kinds["woman"], image[:men] @ image[men:].T, text[:men] @ text[men:].T)

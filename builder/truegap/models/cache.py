@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from truegap.errors import UserError
 from truegap.models._images import as_image
 from truegap.models._pipeline import ahead, batches
 from truegap.models._sqlite import SqliteFile, digest_of
-from truegap.models.base import FloatArray
+from truegap.models.base import DualEncoder, FloatArray
 from truegap.models.image_encoder import ImageEncoder
 
 __all__ = ["Embedded", "EmbeddingCache", "Source", "features_of", "image_of"]
@@ -41,11 +41,12 @@ class Embedded(NamedTuple):
 
 
 class EmbeddingCache(SqliteFile):
-    """Image features on disk, for as many models and processes as there are.
+    """Features of images and texts on disk, for as many models and processes as there are.
 
     The key is the encoder's `cache_key` (weights, preprocessing, dtype, libraries, kind of device) and the SHA-256 of
-    the encoded image. Every batch is committed by itself, so that a kill costs one batch. Use one object per thread;
-    several processes may share the file, on a local disk (SQLite's write-ahead log does not work over a network).
+    the encoded image, or of the text behind a prefix that no image file has. Every batch is committed by itself, so
+    that a kill costs one batch. Use one object per thread; several processes may share the file, on a local disk
+    (SQLite's write-ahead log does not work over a network).
     """
 
     FILE = "embeddings.sqlite"
@@ -112,10 +113,35 @@ class EmbeddingCache(SqliteFile):
                 rows.update(self._store(key, batch))
                 counts["computed"] += len(batch)
                 report(len(batch))
-        if len({len(row) for row in rows.values()}) > 1:
-            raise self._damaged("rows of different lengths")
-        features = np.stack([rows[sha] for sha in order]) if order else np.empty((0, 0), np.float32)
+        features = self._stacked([rows[sha] for sha in order]) if order else np.empty((0, 0), np.float32)
         return Embedded(features, counts["cached"], counts["computed"])
+
+    def embed_texts(self, encoder: DualEncoder, texts: Sequence[str]) -> FloatArray:
+        """Features of texts, each distinct one computed at most once.
+
+        Args:
+            encoder: The model.
+            texts: At least one.
+
+        Returns:
+            float32 `(n, d)` in the order of the texts, rows of unit length.
+
+        Raises:
+            UserError: A feature is NaN or infinite, or the cache is damaged or full.
+            ValueError: `texts` is empty.
+        """
+        if not texts:
+            raise ValueError("nothing to encode")
+        key = _digest(encoder)
+        rows: dict[str, FloatArray] = {}
+        for chunk in batches({_text_digest(text): text for text in texts}.items(), LOOKUP):
+            found = self._find(key, [sha for sha, _ in chunk])
+            new = {sha: text for sha, text in chunk if sha not in found}
+            if new:
+                computed = encoder.encode_texts(list(new.values()))
+                found |= self._store(key, dict(zip(new, computed, strict=True)))
+            rows |= found
+        return self._stacked([rows[_text_digest(text)] for text in texts])
 
     def lacking(self, encoder: ImageEncoder, items: Iterable[tuple[str, Source]]) -> Iterator[tuple[str, Source]]:
         """The items that are not known, each distinct one the first time it comes.
@@ -138,6 +164,11 @@ class EmbeddingCache(SqliteFile):
             UserError: The cache is damaged or full.
         """
         self._store(_digest(encoder), fresh)
+
+    def _stacked(self, rows: list[FloatArray]) -> FloatArray:
+        if len({len(row) for row in rows}) > 1:
+            raise self._damaged("rows of different lengths")
+        return np.stack(rows)
 
     def _find(self, model: bytes, images: list[str]) -> dict[str, FloatArray]:
         """The stored ones among these images."""
@@ -191,6 +222,10 @@ def _decoders(encoder: ImageEncoder) -> int:
 
 def _digest(encoder: ImageEncoder) -> bytes:
     return hashlib.sha256(encoder.cache_key.encode()).digest()
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(b"text\0" + text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def image_of(sha: str, source: Source) -> Image.Image:

@@ -149,6 +149,11 @@ class Session:
         self.counts.computed += found.computed
         return found.features
 
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Features of texts, `(texts, d)`, rows of unit length."""
+        assert isinstance(self.cache, EmbeddingCache)
+        return self.cache.embed_texts(self.encoder, texts)
+
     def asked(self, config: str, asking: Asking[Any]) -> Iterator[Asked]:
         """A config's images and what is asked about them."""
         for number, (sha256, source) in enumerate(self.items(config)):

@@ -198,7 +198,7 @@ class CounterfactualAsking(Asking[Joined]):
         wanted = dict.fromkeys(option for each in self.asked for option in each.options)
         if not self._texts:
             texts = [self.protocol.caption.replace("{}", with_article(option)) for option in wanted]
-            self._texts = dict(zip(wanted, session.encoder.encode_texts(texts), strict=True))
+            self._texts = dict(zip(wanted, session.embed_texts(texts), strict=True))
         first, second = (np.stack([self._texts[each.options[n]] for each in self.asked]) for n in (0, 1))
         images = features[[each.number for each in self.asked]]
         return np.stack([(images * side).sum(axis=1) for side in (first, second)], axis=1).astype(np.float32)

@@ -158,7 +158,7 @@ class OccupationAsking(Asking[list[NDArray[np.float32]]]):
     def _encoded(self, session: Session) -> FloatArray:
         """Features of the captions, computed once."""
         if self._texts is None:
-            self._texts = session.encoder.encode_texts([each.text for each in self.queries])
+            self._texts = session.embed_texts([each.text for each in self.queries])
         return self._texts
 
     def score(self, run_id: str, configs: Iterator[tuple[str, list[NDArray[np.float32]]]]) -> ScoresRecord:

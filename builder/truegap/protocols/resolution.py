@@ -122,7 +122,7 @@ class ResolutionAsking(Asking[Sets]):
         """(sentences, 3) raw cosines: no logit scale."""
         wanted = dict.fromkeys(each.whole(pronoun) for each in self.asked for pronoun in PRONOUNS)
         if not self._texts:
-            self._texts = dict(zip(wanted, session.encoder.encode_texts(list(wanted)), strict=True))
+            self._texts = dict(zip(wanted, session.embed_texts(list(wanted)), strict=True))
         return np.array(
             [
                 [float(features[each.number] @ self._texts[each.whole(pronoun)]) for pronoun in PRONOUNS]

@@ -164,7 +164,7 @@ class RetrievalAsking(Asking[Similarities]):
     def _encoded(self, session: Session) -> FloatArray:
         """Features of the prompts, computed once."""
         if self._texts is None:
-            self._texts = session.encoder.encode_texts([text for _, _, text, _ in self.protocol.texts()])
+            self._texts = session.embed_texts([text for _, _, text, _ in self.protocol.texts()])
         return self._texts
 
     def score(self, run_id: str, configs: Iterator[tuple[str, Similarities]]) -> ScoresRecord:
