@@ -10,7 +10,7 @@ from truegap.cli.app import app
 from truegap.leaderboard import open_store
 from truegap.leaderboard.details import Details, compare, details_of, keep_details, read_details
 from truegap.leaderboard.retrieved import retrieved
-from truegap.results.answers import AnswersWriter
+from truegap.results.answers import AnswersWriter, read_answers
 from truegap.results.compare_runs import compare_runs
 from truegap.results.runs import Run, write_run
 
@@ -48,6 +48,23 @@ def test_resamples_say_what_the_answers_say(tmp_path):
     assert (found.p_value, found.clear) == (expected.p_value, expected.clear)
     fewer = answered(tmp_path / "fewer", "fewer", ids[:-2], genders[:-2])
     assert details_of(fewer).answered != kept[0].answered == kept[1].answered
+
+
+def test_each_prompt_has_its_score(tmp_path):
+    # given answers to four prompts
+    ids, genders = [f"{n:03d}" for n in range(60)], ["woman", "man"] * 30
+    run = answered(tmp_path / "one", "one", ids, genders, lean=1)
+
+    # when details are made of them
+    kept = details_of(run).prompts
+
+    # then each has the skew of its own top ten
+    rows = read_answers(run.folder, config="original").to_pandas().score.to_numpy().reshape(4, 60)
+    men = [(np.argsort(-row)[:10] % 2).mean() for row in rows]
+    expected = [np.log(max(share, 1 - share) / 0.5) for share in men]
+    assert [each.prompt for each in kept] == [text for _, _, text, _ in PROMPTS]
+    assert [each.value for each in kept] == pytest.approx(expected)
+    assert all(each.low <= each.value <= each.high and each.low < each.high for each in kept)
 
 
 def test_pictures_are_kept_where_their_licence_allows_it(tmp_path):

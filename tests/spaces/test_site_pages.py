@@ -14,6 +14,7 @@ from run_factory import HOSTILE, make_run
 from truegap.errors import UserError
 from truegap.leaderboard import LocalStore
 from truegap.leaderboard.details import Details, details_of, keep_details, read_details
+from truegap.leaderboard.prompt_scores import PromptScore
 from truegap.leaderboard.published_rows import published_rows
 from truegap.leaderboard.site import Narrow, Pages, Site, parse, shelf
 from truegap.leaderboard.site.listing import listing
@@ -274,6 +275,29 @@ def test_the_model_page_shows_perturbations_ranks_and_questions(pages, keys):
     ranks = {line["config"]: line["rank"] for line in csv.DictReader(io.StringIO(text))}
     assert (ranks["original"], ranks["background-strong"]) == ("2", "2")
     assert "Nothing here has this key" in pages.document(parse("?tab=model&model=0000"))
+
+
+PROMPTS = {"a photo of a nurse": 0.25, "=<b>a pilot</b>": 0.5}
+
+
+def test_the_model_page_shows_each_prompt(tmp_path):
+    # given a row whose details hold two prompts, one of them hostile
+    store = LocalStore(tmp_path)
+    row = submit(store, "one")
+    asked = [PromptScore(prompt=text, topic="", value=value, low=0.1, high=0.6) for text, value in PROMPTS.items()]
+    keep_details(store, row.key, Details(prompts=asked))
+    page = Pages(store)
+
+    # when its page and its table are read
+    shown = page.document(parse(f"?tab=model&model={row.key}"))
+    _, text = page.csv(parse(f"?csv=questions&model={row.key}"))
+
+    # then they are there, the largest first, as text
+    assert "a photo of a nurse" in shown
+    assert "<b>" not in shown
+    listed = {line["question"]: line["gap"] for line in csv.DictReader(io.StringIO(text))}
+    assert [each for each in listed if "a " in each] == ["'=<b>a pilot</b>", "a doctor", "a photo of a nurse"]
+    assert float(listed["a photo of a nurse"]) == 0.25
 
 
 def test_two_models_are_compared_on_the_same_resamples(pages, keys):

@@ -114,13 +114,16 @@ def _run(name: str, folder: Path, benchmark: Path, out: Path) -> Path:
 
 def _finish(folders: list[Path], out: Path) -> None:
     from truegap.leaderboard import LocalStore, row_of
+    from truegap.leaderboard.details import details_of, keep_details
     from truegap.report import write_report
     from truegap.results.runs import read_run
 
     runs = [read_run(folder) for folder in folders]
     store = LocalStore(out / "leaderboard")
     for run in runs:
-        store.submit(row_of(run), run.scores)
+        receipt = store.submit(row_of(run), run.scores)
+        if receipt.added:
+            keep_details(store, receipt.row.key, details_of(run))
     page, _ = write_report(runs, out / "report")
     typer.echo("\n" + "\n".join(found(run) for run in runs))
     typer.echo(f"\n{conclusion(runs)}")

@@ -1,9 +1,10 @@
-"""What a model's page shows beyond its scores: resamples for a paired test, and what the model retrieved."""
+"""What a model's page shows beyond its scores: resamples for a paired test, prompts, and what the model retrieved."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from truegap.errors import UserError
+from truegap.leaderboard.prompt_scores import PromptScore, prompt_scores
 from truegap.leaderboard.retrieved import Retrieved, retrieved
 from truegap.leaderboard.store import Store
 from truegap.results.compare_runs import resampled_score
@@ -35,6 +37,8 @@ class Details(Record):
     """The main score on `RESAMPLES` resamples of the original images: little-endian float32 in base64."""
     not_resampled: str = ""
     """Why there are none."""
+    prompts: list[PromptScore] = Field(default_factory=list)
+    """The main score of each prompt; of retrieval alone, whose record has it by sets of prompts."""
     retrieved: list[Retrieved] = Field(default_factory=list)
     """What some prompts found on original and perturbed images; of retrieval alone."""
     pictures: dict[str, str] = Field(default_factory=dict)
@@ -70,6 +74,8 @@ def details_of(run: Run) -> Details:
         fields["answered"] = _answered(run)
     except _BROKEN as error:
         fields["not_resampled"] = _without_paths(error)
+    with suppress(*_BROKEN):
+        fields["prompts"] = prompt_scores(run, n_resamples=RESAMPLES)
     try:
         found = retrieved(run)
         fields |= {"retrieved": found.prompts, "pictures": found.pictures, "no_pictures": found.no_pictures}

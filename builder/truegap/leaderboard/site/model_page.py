@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -10,6 +11,7 @@ from truegap.figures.charts import Change, change_chart
 from truegap.figures.findings import bias_sentence, clears, findings, main_changes, main_contrasts, noise_floor
 from truegap.figures.labels import metric_label, metric_meaning
 from truegap.leaderboard.details import Details
+from truegap.leaderboard.prompt_scores import PromptScore
 from truegap.leaderboard.retrieved import Retrieved
 from truegap.leaderboard.site.sheet import Cell, Column, Sheet, heat
 from truegap.leaderboard.site.shelf import Row, Rows, short
@@ -83,7 +85,7 @@ def model_page(
         findings=[each.text for each in findings(scores)] if scores else [],
         chart=_chart(scores) if scores else Markup(),
         configs=_configs(row, scores, view),
-        questions=_questions(scores, view) if scores else None,
+        questions=_questions(scores, details.prompts if details else [], view) if scores else None,
         retrieved=[tuple(each) for each in shown.values()],
         no_pictures=reason,
         elsewhere=[each for each in rows.every if _same_model(each, row)],
@@ -163,35 +165,42 @@ def _delta(change: ChangeRecord | None, hottest: float) -> Cell:
     return Cell(text, (change.delta, *ends), heat=heat(change.delta, hottest))
 
 
-def _questions(scores: ScoresRecord, view: View) -> Sheet | None:
-    """The main score question by question, topic by topic or pair by pair, the largest first."""
+def _questions(scores: ScoresRecord, prompts: Sequence[PromptScore], view: View) -> Sheet | None:
+    """The main score question by question, topic by topic, prompt by prompt or pair by pair, the largest first."""
     metric = scores.summary.metric
-    found = [
-        each
-        for each in scores.scores
-        if each.metric == metric and each.config == "original" and each.scope not in _NO_QUESTION
+    lines: list[tuple[float, list[Cell]]] = []
+    for each in scores.scores:
+        if (
+            (each.metric, each.config) == (metric, "original")
+            and each.scope not in _NO_QUESTION
+            and each.value is not None
+        ):
+            what, _, name = each.scope.rpartition(":")
+            p = each.p_adjusted if each.p_adjusted is not None else each.p_value
+            ends = (each.value, each.ci_low, each.ci_high)
+            lines.append((each.value, _question(plain(name), plain(what, 40) or "set", ends, p)))
+    lines += [
+        (each.value, _question(plain(each.prompt), "prompt", (each.value, each.low, each.high), None))
+        for each in prompts
     ]
-    found = [each for each in found if each.value is not None]
-    if not found:
+    if not lines:
         return None
-    found.sort(key=lambda each: (-abs(each.value or 0.0), each.scope))
-    lines = []
-    for each in found[:_QUESTIONS]:
-        what, _, name = each.scope.rpartition(":")
-        p = each.p_adjusted if each.p_adjusted is not None else each.p_value
-        ends = (each.ci_low, each.ci_high)
-        lines.append(
-            [
-                Cell(plain(name, 120), (plain(name),)),
-                Cell(plain(what, 40) or "set", (plain(what),)),
-                Cell(f"{signed(each.value)} {interval(*ends, signed)}".rstrip(), (each.value, *ends)),
-                Cell("-" if p is None else f"{p:.3f}", (p,)),
-            ]
-        )
+    lines.sort(key=lambda line: (-abs(line[0]), line[1][0].text))
     columns = [
-        Column("Question", "which question, topic, pair or set of prompts", ("question",), number=False),
+        Column("Question", "which question, topic, prompt, pair or set of prompts", ("question",), number=False),
         Column("Of", "what it is", ("of",), number=False),
         Column("Gap", "main score of it alone, with its 95 % interval", ("gap", "gap_low", "gap_high")),
         Column("p", "of no gap; by Holm's method over what is tested together, where there are several", ("p",)),
     ]
-    return Sheet("questions", "Gap of each question", columns, [("", lines)], csv=view.query(csv="questions"))
+    kept = [cells for _, cells in lines[:_QUESTIONS]]
+    return Sheet("questions", "Gap of each question", columns, [("", kept)], csv=view.query(csv="questions"))
+
+
+def _question(name: str, of: str, gap: tuple[float, float | None, float | None], p: float | None) -> list[Cell]:
+    value, low, high = gap
+    return [
+        Cell(plain(name, 120), (name,)),
+        Cell(of, (of,)),
+        Cell(f"{signed(value)} {interval(low, high, signed)}".rstrip(), (value, low, high)),
+        Cell("-" if p is None else f"{p:.3f}", (p,)),
+    ]
