@@ -95,23 +95,6 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
-def test_same_embeddings_and_none_of_them_twice(cluster, benchmark, tmp_path, monkeypatch):
-    # given a real dual encoder, whose shards are one batch each
-    monkeypatch.setattr(spread, "BATCHES", 1)
-    spec = str(save_clip(tmp_path / "tiny-clip"))
-    with EmbeddingCache(tmp_path / "here.sqlite") as cache:
-        here = run(benchmark, load_model(spec, device="cpu"), RETRIEVAL, tmp_path / "here", cache, batch_size=4)
-    with (
-        EmbeddingCache(tmp_path / "there.sqlite") as cache,
-        model_on_ray(load_model, spec, device="cpu", workers=WORKERS) as model,
-    ):
-        same(run(benchmark, model, RETRIEVAL, tmp_path / "there", cache, batch_size=4), here)
-        again = run(benchmark, model, RETRIEVAL, tmp_path / "again", cache, limit=6)
-    assert again.record.statistics["computed"] == 0
-
-
 SIX = [("man", 180, None), ("woman", 60, None), ("man", 170, "woman"), ("woman", 70, "man"), ("man", 90, "woman")]
 
 
@@ -130,15 +113,27 @@ def pairs(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
-def test_occupations_are_ranked_alike(cluster, sentences, tmp_path):
-    spec, protocol = str(save_clip(tmp_path / "tiny-clip")), OccupationRetrieval(k=(1, 2), n_resamples=20)
-    with EmbeddingCache(tmp_path / "here.sqlite") as cache:
-        here = run(sentences, load_model(spec, device="cpu"), protocol, tmp_path / "here", cache, ["original"])
-    with (
-        EmbeddingCache(tmp_path / "there.sqlite") as cache,
-        model_on_ray(load_model, spec, device="cpu", workers=WORKERS) as model,
-    ):
-        same(run(sentences, model, protocol, tmp_path / "there", cache, ["original"]), here)
+def test_same_embeddings_and_none_of_them_twice(cluster, benchmark, sentences, tmp_path, monkeypatch):
+    # given a real dual encoder, whose shards are one batch each, and two protocols that rank with it
+    monkeypatch.setattr(spread, "BATCHES", 1)
+    spec, occupations = str(save_clip(tmp_path / "tiny-clip")), OccupationRetrieval(k=(1, 2), n_resamples=20)
+    asked = {"prompts": (benchmark, RETRIEVAL, CONFIGS), "occupations": (sentences, occupations, ("original",))}
+
+    def all_of(model, where):
+        with EmbeddingCache(tmp_path / f"{where}.sqlite") as cache:
+            return {
+                name: run(spec, model, protocol, tmp_path / f"{where}-{name}", cache, configs, batch_size=4)
+                for name, (spec, protocol, configs) in asked.items()
+            }
+
+    here = all_of(load_model(spec, device="cpu"), "here")
+    with model_on_ray(load_model, spec, device="cpu", workers=WORKERS) as model:
+        there = all_of(model, "there")
+        with EmbeddingCache(tmp_path / "there.sqlite") as cache:
+            again = run(benchmark, model, RETRIEVAL, tmp_path / "again", cache, batch_size=4, limit=6)
+    for name in asked:
+        same(there[name], here[name])
+    assert again.record.statistics["computed"] == 0
 
 
 @pytest.mark.slow
