@@ -12,6 +12,7 @@ from truegap.cli import (
     compare,
     counterfactual,
     demo,
+    doctor,
     evaluate,
     fetch,
     leaderboard,
@@ -50,6 +51,7 @@ for verb in (
     check_instrument,
     recognition,
     counterfactual,
+    doctor,
 ):
     verb.register(app)
 
