@@ -7,9 +7,7 @@ there. What rows and requests say is foreign text: no page takes it for HTML or 
 
 from __future__ import annotations
 
-import getpass
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, MutableMapping, Sequence
@@ -23,12 +21,13 @@ from starlette.middleware import Middleware
 
 from truegap.errors import UserError
 from truegap.hub.tokens import Owner, owner_of
-from truegap.leaderboard import Limits, LocalStore, Store, open_store
+from truegap.leaderboard import Limits, LocalStore, Store, local_user, open_store
 from truegap.leaderboard.checks import PROTOCOLS
 from truegap.leaderboard.default_benchmark import make_ready
 from truegap.leaderboard.desk import Desk
 from truegap.leaderboard.request import NOTE
 from truegap.leaderboard.site import Api, Narrow, NotAllowedError, Pages, Site, Throttle, is_here
+from truegap.leaderboard.store import HUB
 from truegap.leaderboard.worker import keep_working
 from truegap.results.show import plain
 
@@ -103,7 +102,8 @@ def submission(desk: Desk) -> gr.Blocks:
         wish = gr.Checkbox(
             label="Pull request with the results",
             info="to the model's repository, once it is evaluated: for its owner, or members of its organisation",
-            visible=logs_in(),
+            # Without a store on the Hub none is opened.
+            visible=logs_in() and desk.store.where.startswith(HUB),
         )
         button = gr.Button("Submit", variant="primary")
         said = gr.Textbox(label="What became of it", interactive=False, lines=2, elem_id="said")
@@ -208,15 +208,6 @@ def account(profile: gr.OAuthProfile) -> Owner:
     return Owner(profile.username, tuple(str(each) for each in names if each))
 
 
-def local_user() -> str:
-    """The name of this machine's user, as a request takes it."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = ""
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("-_.")[:96] or "local"
-
-
 def serve(
     app: Leaderboard, host: str | None = None, port: int | None = None, ready: Callable[[], object] | None = None
 ) -> None:
@@ -238,6 +229,8 @@ def serve(
         theme=_theme(),
         max_file_size=_FORM,
         prevent_thread_lock=True,
+        # What everybody does here is for nobody to see.
+        enable_monitoring=False,
         app_kwargs={"middleware": _layers(app)},
     )
     if ready is not None:

@@ -187,7 +187,10 @@ def test_kill_while_finishing_goes_on(png, tmp_path, monkeypatch, step):
             with pytest.raises(KeyboardInterrupt):
                 workspace.finish()
     assert not (tmp_path / "b").exists()
+    # a process that is killed tidies up nothing
+    (workspace.partial / ".manifest.json.0123456789ab").write_text('{"rows": [')
     assert build(made, tmp_path / "b").rows == read_manifest(png).rows
+    assert sorted(each.name for each in (tmp_path / "b").iterdir()) == ["README.md", "data", "manifest.json"]
 
 
 def test_finished_build_is_recognised(png):

@@ -87,16 +87,27 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path):
     assert list(json.loads(text))[-1] == "rows"
 
 
+def test_no_list_that_a_build_writes_is_too_long_to_be_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_arrays, "_CHUNK", 64)
+    monkeypatch.setattr(json_arrays, "_LARGEST", 100)  # which is for archives
+    collected = Collected(Plan("synthetic", "1.0.0", synthetic(SHARD)))
+    collected.add(summary(0))
+    write_manifest(tmp_path, manifest := collected.manifest("key"))
+    assert read_manifest(tmp_path) == manifest
+
+
 @pytest.mark.parametrize("wrong", ["0" * 63, "0" * 62 + "  ", "g" * 64, 7, None, "é" * 64])
 def test_what_is_no_hash_is_named_with_its_place(tmp_path, wrong):
     collected = Collected(Plan("synthetic", "1.0.0", selection(SHARD)))
     collected.add(summary(0))
     write_manifest(tmp_path, collected.manifest("key"))
     content = json.loads((tmp_path / "manifest.json").read_bytes())
-    content["rows"]["sha256"]["control"][3] = wrong
-    (tmp_path / "manifest.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match=r"manifest.json: rows.sha256.control: .*no SHA-256; build the benchmark again"):
-        read_manifest(tmp_path)
+    hashes = content["rows"]["sha256"]["control"]
+    for instead in ([*hashes[:3], wrong, *hashes[4:]], wrong):
+        content["rows"]["sha256"]["control"] = instead
+        (tmp_path / "manifest.json").write_text(json.dumps(content))
+        with pytest.raises(UserError, match=r"manifest.json: rows.sha256.control: .*no SHA-256; build the .* again"):
+            read_manifest(tmp_path)
 
 
 def test_digests_are_a_sequence_of_hexadecimal():

@@ -21,7 +21,7 @@ from recipe_factory import archive, build, coco, owned
 from truegap import __version__, load
 from truegap.cli.app import app
 from truegap.errors import UserError
-from truegap.hub import publish_module
+from truegap.hub import publish_module, wheel
 from truegap.hub.benchmark import open_benchmark
 from truegap.hub.wheel import build_wheel
 
@@ -52,6 +52,8 @@ def one_wheel():
 def hub(loopback_hub, monkeypatch, tmp_path, one_wheel):
     """The Hub, and a user who may write."""
     monkeypatch.setattr(publish_module, "build_wheel", one_wheel)
+    # Who works on the code has files that git does not know yet.
+    monkeypatch.setattr(wheel, "_known_to_git", lambda _: None)
     loopback_hub.connect(monkeypatch, tmp_path / "hub-cache", TOKEN)
     return loopback_hub
 

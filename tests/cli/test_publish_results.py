@@ -110,7 +110,19 @@ def test_results_of_others_stay(hub, run):
     assert [each["value"] for each in entries if each["dataset"]["task_id"] == "retrieval_bias"] == [0.31]
 
 
-@pytest.mark.parametrize("content", [b"- 1\n", b"{a: [", b"!!python/object/apply:os.system [id]\n", b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"- 1\n",
+        b"{a: [",
+        b"!!python/object/apply:os.system [id]\n",
+        b"\xff",
+        # Numbers that Python reads, and does not write or turn into a fraction.
+        b"- {dataset: {id: a/b, task_id: c}, value: 0x" + b"f" * 9000 + b"}\n",
+        b"- {dataset: {id: a/b, task_id: c}, value: 1" + b":1" * 5000 + b".5}\n",
+    ],
+    ids=range(6),
+)
 def test_a_broken_file_there_is_not_overwritten(hub, run, content):
     hub.commit("model", "lab/model", {PATH: content})
     assert f"{PATH} in lab/model is no list of results" in offer(run(), "--model-repo", "lab/model", fails=True)

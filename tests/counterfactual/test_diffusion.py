@@ -157,6 +157,8 @@ def test_of_a_pipeline_on_the_hub_nothing_else_comes(pipelines, loopback_hub):
     files = {each.relative_to(folder).as_posix(): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
     weights = "unet/diffusion_pytorch_model"
     others = ["sd.safetensors", f"{weights}.fp16.safetensors", f"{weights}.bin", "unet/evil.py", "pipeline.py"]
+    # and a template, without which some tokenizers do not know how a prompt is put
+    files["tokenizer/chat_template.jinja"] = b"{{ messages }}"
     commit = loopback_hub.commit("model", "org/sd", files | dict.fromkeys(others, b"x"), "v1")
     # when it is loaded
     make = load_pipeline("org/sd@v1", "text-to-image", FAST, device="cpu")
@@ -165,7 +167,7 @@ def test_of_a_pipeline_on_the_hub_nothing_else_comes(pipelines, loopback_hub):
     assert make("a pilot", 1)[0].tobytes() == here("a pilot", 1)[0].tobytes()
     assert (make.name, make.content) == ("org/sd", commit)
     asked = {path.split(f"{commit}/")[-1] for path in loopback_hub.asked if f"/resolve/{commit}/" in path}
-    assert f"{weights}.safetensors" in asked
+    assert {f"{weights}.safetensors", "tokenizer/chat_template.jinja"} <= asked
     assert not asked & set(others)
     # and pickled weights alone are no weights
     del files[f"{weights}.safetensors"]

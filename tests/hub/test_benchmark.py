@@ -92,6 +92,13 @@ def test_files_of_the_hub_come_when_they_are_read(folder, loopback_hub, monkeypa
     assert "data/original/train-0.parquet" in asked()
 
 
+def test_a_repository_that_lacks_files_is_named_and_not_the_cache(folder, loopback_hub):
+    manifest = (folder / "manifest.json").read_bytes()
+    commit = loopback_hub.commit("dataset", "org/b", {"manifest.json": manifest}, "v1")
+    with pytest.raises(UserError, match=rf"^org/b@{commit[:12]}: split test .* 0 of 3 files: .* take another revision"):
+        open_benchmark("org/b@v1").images("control")
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

@@ -79,6 +79,8 @@ def test_the_hub_says_where_a_space_is(space, loopback_hub):
     assert ask_space("org/board", ASKED) == {"key": "ab"}
     assert ask_space(space.address, ASKED) == {"key": "ab"}
     assert space.shown == [f"Bearer {TOKEN}", None]
+    # What a shell gives that is no text is sent all the same; the Space refuses it.
+    assert ask_space("org/board", ASKED | {"note": "\udcff"}) == {"key": "ab"}
     loopback_hub.repositories["space", "org/board"].info = {}
     assert "does not say where it runs" in refusal("org/board")
     assert "no such repository" in refusal("org/nothing")
@@ -114,6 +116,8 @@ def test_whatever_it_answers_is_one_line(space, answer, said):
 def test_who_is_not_logged_in_or_offline_is_told(space, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     assert refusal("https://org-board.hf.space") == "you are not logged in: `hf auth login`"
+    monkeypatch.setenv("HF_TOKEN", "hf_caf\u00e9IsNoToken")
+    assert "characters that no token has" in refusal("https://org-board.hf.space")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert "HF_HUB_OFFLINE keeps the Hub away" in refusal("https://org-board.hf.space")
 

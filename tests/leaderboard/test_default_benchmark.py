@@ -1,6 +1,7 @@
 """The benchmark that a leaderboard makes where it was told of none; `test_worker` evaluates a model on one."""
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from truegap.leaderboard.default_benchmark import default_benchmark as made
 from truegap.leaderboard.default_benchmark import make_ready
 from truegap.leaderboard.request import key_of
 from truegap.protocols.profiles import LITE
+from truegap.schema import CONFIGS
 from truegap.sources import load_benchmark
 
 NAME = "synthetic@v1"
@@ -44,16 +46,27 @@ def test_it_is_made_once_by_whoever_asks_first_and_the_same_everywhere(small, tm
     assert read_manifest(other).content == read_manifest(found[0]).content
 
 
-def test_one_that_was_not_finished_is_gone_on_with(small, monkeypatch):
+def test_one_that_is_not_whole_is_made_anew(small, monkeypatch):
     def stopped(_):
         raise KeyboardInterrupt
 
+    # given one whose process was stopped
     with monkeypatch.context() as patch:
         patch.setattr("truegap.build.Workspace.finish", stopped)
         with pytest.raises(KeyboardInterrupt):
             made()
     assert not [path for path in (small / "benchmarks").iterdir() if (path / "manifest.json").exists()]
-    assert read_manifest(made()).splits["test"].rows == 4
+    (begun,) = small.rglob("build.json")
+    begun.write_text("cut off")
+    folder = made()
+    content = read_manifest(folder).content
+    # or one of which a file is gone, or cut off
+    image, manifest = folder / "data/original/test-00000-of-00001.parquet", folder / "manifest.json"
+    for harm in (image.unlink, manifest.unlink, partial(manifest.write_text, "{")):
+        harm()
+        assert made() == folder
+        assert read_manifest(folder).content == content
+    assert len([*folder.rglob("*.parquet")]) == len(CONFIGS)
 
 
 def test_the_command_of_the_documentation_plans_the_same():

@@ -154,7 +154,7 @@ def test_whatever_a_header_says_there_is_a_word_for_it(honest):
     assert refused > 20
 
 
-def test_a_run_with_such_a_table_answers_no_request(tmp_path):
+def test_a_run_with_such_a_table_answers_no_request(tmp_path, monkeypatch):
     made = Manifest.model_validate_json(manifest())
     request = make_request().model_copy(update={"content": made.content})
     record = run_record("model", options={"profile": "lite-1"})
@@ -170,3 +170,9 @@ def test_a_run_with_such_a_table_answers_no_request(tmp_path):
     (mine / "again").mkdir()
     with pytest.raises(UserError, match="has 3 rows about 0 images"):
         check_run(take_run(out, mine / "again"), request, made, **told)
+    # and a sample of a large benchmark has the answers of a sample
+    large = made.model_copy(update={"rows": made.rows.model_copy(update={"image_id": ["a"] * 10_000})})
+    monkeypatch.setattr(foreign_answers, "ROWS_PER_IMAGE", 0)
+    (mine / "large").mkdir()
+    with pytest.raises(UserError, match=f"has 3 rows about {200 * len(made.configs)} images"):
+        check_run(take_run(out, mine / "large"), request, large, **told)

@@ -356,6 +356,16 @@ def test_a_folder_counts_only_where_the_users_are_those_of_the_machine(hub, stor
     assert submit(store, model=str(folder), limits=replace(LIMITS, folders=True)).revision != request.revision
     with pytest.raises(UserError, match="a folder has no revision"):
         submit(store, model=str(folder), revision="main", limits=replace(LIMITS, folders=True))
+    folder.rename(tmp_path / "my  clip")
+    with pytest.raises(UserError, match="model: must be ORG/NAME on the Hub, or the path of a folder, in printable"):
+        submit(store, model=str(tmp_path / "my  clip"), limits=replace(LIMITS, folders=True))
+
+
+@pytest.mark.parametrize("name", ["", "~nobody-of-this-name/x", "/a\0b", "/" + "a" * 290, "\ud800/x"])
+def test_what_no_folder_can_be_called_is_none(hub, store, name):
+    own = Limits(benchmarks=(), folders=True)
+    assert "no such folder, and not ORG/NAME" in refusal(store, model=name, limits=replace(LIMITS, folders=True))
+    assert "is neither a folder nor ORG/NAME" in refusal(store, benchmark=name, limits=own)
 
 
 @given(data=st.binary(max_size=300))

@@ -17,6 +17,7 @@ from truegap.cli.app import app
 from truegap.errors import UserError
 from truegap.hub.evaluation import SAMPLES, task_ids
 from truegap.leaderboard import Limits, LocalStore, ask, open_store, row_of, work, worker
+from truegap.leaderboard.checks import TakenError
 from truegap.leaderboard.job import Outcome
 from truegap.leaderboard.request import Request
 from truegap.leaderboard.site import Pages, parse
@@ -177,7 +178,7 @@ def test_what_the_hub_refuses_is_said_and_can_be_asked_for_again(hub, store, mon
     assert f"`truegap publish results --row {row.key[:12]} --store hf://board` opens it later" in request.offer
     assert "not opened: model lab/clip" in Pages(store).fragment(parse("?tab=queue"))
     # Not at once in a loop, nor by others.
-    with pytest.raises(UserError, match="or ask again after"):
+    with pytest.raises(TakenError, match="or ask again after"):
         wish(store, limits=Limits(benchmarks=(BENCHMARK,)))
     with pytest.raises(UserError, match="is FINISHED: see its row"):
         ask(store, model="lab/clip", benchmark=BENCHMARK, protocol="retrieval", user="ada", limits=LIMITS)

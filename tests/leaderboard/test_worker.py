@@ -190,6 +190,7 @@ def answers(request, folder, *, model=None, benchmark=None, **changes):
         ({"options": {"profile": "full-1"}}, "of another profile"),
         ({"model": {"spec": "org/famous"}}, "is of model org/famous"),
         ({"model": {"name": "famous"}}, "not of the one that was asked for"),
+        ({"run_id": "../x"}, "the run has an id that no run has"),
         ({"notes": ["x" * 2**20] * 2, "configs": ["x" * 2**20]}, "the row has more than"),
     ],
 )

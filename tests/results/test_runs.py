@@ -138,6 +138,13 @@ def test_foreign_text_is_one_short_line():
     assert len(plain("x" * 500)) == 200
 
 
+@pytest.mark.parametrize(
+    "text", ["a \u200b b", "\u200b a\u202e ", "a \x00\x1b b", "a\x1c\x85\u2028b", "\ud800", "x " * 300]
+)
+def test_plain_text_is_plain_already(text):
+    assert plain(plain(text)) == plain(text) == plain(text).strip()
+
+
 def test_scores_keep_their_reason_through_json(tmp_path):
     scores = scores_record("1")
     without = scores.changes[0].model_copy(update={"delta": None, "reason": "too near 0"})

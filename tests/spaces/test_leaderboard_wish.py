@@ -12,16 +12,23 @@ gradio = pytest.importorskip("gradio", reason="gradio is not installed")
 
 
 @pytest.fixture
-def form(loopback_hub, monkeypatch, tmp_path):
-    """What the button of the form calls in a Space, and the store."""
+def hub(loopback_hub, monkeypatch, tmp_path):
+    """The Hub, as a Space sees it."""
     loopback_hub.connect(monkeypatch, tmp_path / "hub-cache", TOKEN)
     # Gradio asks by this one who the user of its mock is.
     monkeypatch.setattr(api, "endpoint", loopback_hub.endpoint)
     monkeypatch.setenv("SPACE_ID", "org/board")
-    loopback_hub.commit("dataset", "org/bench", {"manifest.json": manifest()})
-    loopback_hub.commit("model", "lab/clip", hub_model())
+    return loopback_hub
+
+
+@pytest.fixture
+def form(hub):
+    """What the button of the form calls, and the store."""
+    hub.commit("dataset", "org/bench", {"manifest.json": manifest()})
+    hub.commit("model", "lab/clip", hub_model())
     store = open_store("hf://org")
     page = load_page("leaderboard").build(store, Limits(benchmarks=("org/bench",))).form
+    assert _box(page).visible
     (button,) = (each for each in page.fns.values() if each.api_name == "submit")
 
     def submit(who, wish):
@@ -32,6 +39,14 @@ def form(loopback_hub, monkeypatch, tmp_path):
         return button.fn(*texts, wish, profile, gradio.Request())
 
     return submit, store
+
+
+def _box(page):
+    return next(each for each in page.blocks.values() if isinstance(each, gradio.Checkbox))
+
+
+def test_a_store_in_a_folder_offers_no_box(hub, tmp_path):
+    assert not _box(load_page("leaderboard").build(tmp_path / "store").form).visible
 
 
 def test_the_login_says_who_the_author_is(form):

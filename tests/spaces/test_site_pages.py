@@ -259,6 +259,21 @@ def test_a_hub_that_fails_takes_no_page_away_and_is_not_asked_by_every_visitor(t
         Pages(store).document(parse("?tab=queue"))
 
 
+def test_a_folders_queue_is_read_when_it_changed_and_not_for_every_visitor(tmp_path, monkeypatch):
+    store, reads, first = LocalStore(tmp_path), [], make_request()
+    read = store.requests
+    monkeypatch.setattr(store, "requests", lambda: reads.append(1) or read())
+    monkeypatch.setattr(shelf.time, "monotonic", lambda: 0.0)
+    looked = Pages(store).shelf
+    assert looked.requests() == []
+    changed = first.model_copy(update={"note": "mine"})
+    for request, expected in ((first, None), (changed, first), (first, changed)):
+        assert store.put_request(request, expected)
+        for _ in range(5):
+            assert looked.requests() == [request]
+    assert len(reads) == 4
+
+
 def test_a_csv_holds_all_rows_of_its_view(pages):
     name, text = pages.csv(parse("?csv=rows&protocol=retrieval"))
     assert name == "truegap-rows.csv"

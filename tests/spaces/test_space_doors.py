@@ -118,6 +118,8 @@ def test_form_and_api_count_together(door, cookie):
     assert (answer.status_code, "may ask 6 times a minute" in answer.text) == (429, True)
     assert "may ask 6 times a minute" in by_form(door, cookie, **own).text
     assert [each.user for each in door.store.requests()] == ["owner"] * 5
+    # Gradio tells nobody how often and how long.
+    assert httpx2.get(f"{door.address}/monitoring/summary").status_code == 403
 
 
 def test_the_command_asks_in_the_name_of_the_users_token_which_is_nowhere_seen(door, monkeypatch, caplog, capfd):

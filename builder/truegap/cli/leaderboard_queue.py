@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,12 +59,13 @@ def submit_model(
 ) -> None:
     """Asks for an evaluation, as whoever runs this."""
     from truegap.errors import UserError
+    from truegap.hub.snapshots import folder_at
     from truegap.leaderboard import Limits, ask, open_store
 
     board = open_store(store)
     # Who may write to the store is bounded by nothing else: the folder is theirs, or the Hub lets them.
     local = _is_folder(board.where)
-    if not local and Path(benchmark).expanduser().is_dir():
+    if not local and folder_at(benchmark):
         raise UserError(f"{benchmark} is a folder, which no other machine has: `truegap publish` it, or name it there")
     limits = Limits(benchmarks=(benchmark,), folders=local, again=0.0, requests_per_day=10_000, waiting=10_000)
     user = _user(local=local)
@@ -102,12 +101,12 @@ def ask_leaderboard(
 ) -> None:
     """Asks a leaderboard that is served somewhere, through its API."""
     from truegap.errors import UserError
-    from truegap.hub.snapshots import is_repository, split_revision
+    from truegap.hub.snapshots import folder_at, is_repository, split_revision
     from truegap.hub.space import ask_space
     from truegap.results.show import plain
 
     for each in (model, benchmark):
-        if not is_repository(split_revision(each)[0]) and Path(each).expanduser().is_dir():
+        if not is_repository(split_revision(each)[0]) and folder_at(each):
             raise UserError(f"{each} is a folder, which a Space does not have: `truegap publish` it, or use --store")
     asked = {"model": model, "benchmark": benchmark, "protocol": protocol, "profile": profile, "note": note}
     told = ask_space(space, asked | {"pull_request": pull_request})
@@ -221,11 +220,8 @@ def _is_folder(where: str) -> bool:
 
 def _user(*, local: bool) -> Owner:
     """Who asks: the machine's user, or on the Hub whoever the token belongs to."""
-    import getpass
-
     from truegap.hub.commit import own_account
     from truegap.hub.tokens import Owner
+    from truegap.leaderboard import local_user
 
-    if local:
-        return Owner(re.sub(r"[^\w.-]", "-", getpass.getuser(), flags=re.ASCII).lstrip("_.-") or "user")
-    return own_account()
+    return Owner(local_user()) if local else own_account()

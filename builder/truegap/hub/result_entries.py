@@ -151,7 +151,9 @@ def read_entries(held: bytes | None, where: str) -> list[dict[str, Any]]:
         found = list(yaml.safe_load(held) or [])
         for each in found:
             _task(each)
-    except (yaml.YAMLError, ValueError, TypeError, KeyError):
+        # Numbers can be read that are too long to be written again.
+        yaml.safe_dump(found)
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, OverflowError):
         raise UserError(f"{where} is no list of results: mend or remove it there first") from None
     return found
 

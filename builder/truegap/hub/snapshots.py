@@ -39,6 +39,19 @@ def split_revision(spec: str) -> tuple[str, str | None]:
     return name, revision or None
 
 
+def folder_at(name: str) -> Path | None:
+    """The folder of a name that somebody typed; None where there is none, or no folder can be called so.
+
+    >>> folder_at("~nobody-of-this-name/x"), folder_at("")
+    (None, None)
+    """
+    try:
+        folder = Path(name).expanduser()
+        return folder if name and folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def locate(spec: str, files: Sequence[str], what: str) -> Files:
     """A folder as it is, or files of a dataset on the Hub.
 
@@ -50,8 +63,7 @@ def locate(spec: str, files: Sequence[str], what: str) -> Files:
     Raises:
         UserError: It is neither, or the files cannot be had.
     """
-    folder = Path(spec).expanduser()
-    if folder.is_dir():
+    if folder := folder_at(spec):
         return Files(folder)
     repository, revision = split_revision(spec)
     if not is_repository(repository):

@@ -44,7 +44,8 @@ def ask_space(space: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         UserError: It was refused or cannot be asked; one line with the remedy.
     """
     address, trusted = _address(space)
-    return _post(space, f"{address}/api/requests", _token(space) if trusted else None, asked)
+    body = json.dumps(asked).encode()
+    return _post(space, f"{address}/api/requests", _token(space) if trusted else None, body)
 
 
 def _address(space: str) -> tuple[str, bool]:
@@ -81,17 +82,20 @@ def _token(space: str) -> str:
     token = get_token()
     if token is None:
         raise UserError("you are not logged in: `hf auth login`")
+    if not (token.isascii() and token.isprintable()):
+        raise UserError("your saved token has characters that no token has: `hf auth login` with another")
     return token
 
 
-def _post(space: str, address: str, token: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _post(space: str, address: str, token: str | None, asked: bytes) -> dict[str, Any]:
     import httpx2
 
-    headers = {"accept-encoding": "identity"} | ({"authorization": f"Bearer {token}"} if token else {})
+    headers = {"accept-encoding": "identity", "content-type": "application/json"}
+    headers |= {"authorization": f"Bearer {token}"} if token else {}
     # A proxy leads away from this machine.
     client = httpx2.Client(timeout=_SECONDS, follow_redirects=False, trust_env=token is not None)
     try:
-        with client, client.stream("POST", address, headers=headers, json=asked) as response:
+        with client, client.stream("POST", address, headers=headers, content=asked) as response:
             body = bytearray()
             for chunk in response.iter_bytes():
                 body += chunk

@@ -7,6 +7,7 @@ from truegap.leaderboard.ask import ask
 from truegap.leaderboard.checks import PROTOCOLS
 from truegap.leaderboard.limits import Limits
 from truegap.leaderboard.local_store import LocalStore
+from truegap.leaderboard.local_user import local_user
 from truegap.leaderboard.opening import default_store, open_store
 from truegap.leaderboard.request import Request
 from truegap.leaderboard.row import Row, row_of
@@ -28,6 +29,7 @@ __all__ = [
     "ask",
     "default_store",
     "keep_working",
+    "local_user",
     "open_store",
     "row_of",
     "search",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import cast, get_args
 
+from pydantic import ValidationError
+
 from truegap.errors import UserError
 from truegap.leaderboard.checks import PROTOCOLS, TakenError, check_new, check_rate, examine, find_benchmark, find_model
 from truegap.leaderboard.limits import Limits
@@ -75,26 +77,31 @@ def ask(
         check_new(held, moment, limits)
     found = examine(source, limits)
     check_rate(requests, user, moment, limits)
-    request = Request(
-        key=key,
-        model=source.model,
-        revision=source.revision,
-        library=found.library,
-        benchmark=asked.benchmark,
-        benchmark_revision=asked.revision,
-        version=asked.version,
-        content=asked.content,
-        protocol=protocol,
-        profile=cast("ProfileName", profile),
-        user=user,
-        note=plain(note, NOTE),
-        pull_request=pull_request,
-        model_type=found.model_type,
-        parameters=found.parameters,
-        licence=found.licence,
-        submitted=stamp(moment),
-        changed=stamp(moment),
-    )
+    try:
+        request = Request(
+            key=key,
+            model=source.model,
+            revision=source.revision,
+            library=found.library,
+            benchmark=asked.benchmark,
+            benchmark_revision=asked.revision,
+            version=asked.version,
+            content=asked.content,
+            protocol=protocol,
+            profile=cast("ProfileName", profile),
+            user=user,
+            note=plain(note, NOTE),
+            pull_request=pull_request,
+            model_type=found.model_type,
+            parameters=found.parameters,
+            licence=found.licence,
+            submitted=stamp(moment),
+            changed=stamp(moment),
+        )
+    except ValidationError as error:
+        # Such as a folder whose name holds what a page cannot show.
+        first = error.errors()[0]
+        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}") from None
     if not store.put_request(request, held):
         raise TakenError(f"model {request.model} was submitted by somebody else just now: see the queue")
     return request

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from truegap.build.manifest import FILE, read_manifest
 from truegap.errors import UserError
 from truegap.hub.models import look_at_model
-from truegap.hub.snapshots import is_repository, locate, split_revision
+from truegap.hub.snapshots import folder_at, is_repository, locate, split_revision
 from truegap.leaderboard.default_benchmark import default_benchmark
 from truegap.leaderboard.limits import DEFAULT_BENCHMARK, Limits
 from truegap.leaderboard.model_files import (
@@ -90,8 +89,8 @@ def place_of(spec: str) -> str:
     """Where a benchmark is, without its revision; the default one has its name alone."""
     if spec == DEFAULT_BENCHMARK:
         return spec
-    folder = Path(spec).expanduser()
-    return str(folder.resolve()) if folder.is_dir() else split_revision(spec)[0]
+    folder = folder_at(spec)
+    return str(folder.resolve()) if folder else split_revision(spec)[0]
 
 
 def check_offered(request: Request, limits: Limits) -> None:
@@ -122,7 +121,7 @@ def find_model(model: str, revision: str | None, limits: Limits) -> Source:
         raise UserError(f"model {plain(model)}: give ORG/NAME of a public model on the Hub")
     if revision:
         raise UserError(f"model {plain(model)}: a folder has no revision; leave it out")
-    return look_at_folder(Path(model))
+    return look_at_folder(model)
 
 
 def check_new(held: Request | None, now: datetime, limits: Limits) -> None:

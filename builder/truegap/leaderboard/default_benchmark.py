@@ -7,6 +7,7 @@ model's answers follow a background that goes with the label; of photographs of 
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,8 @@ def _on_screen(line: str) -> None:
 def default_benchmark(say: Say = _on_screen) -> Path:
     """The folder of the default benchmark; where it is not there yet, it is made first, which takes half a minute.
 
-    Any number of processes may ask at once: one makes it, the others wait. It is kept under `cache_folder()`.
+    Any number of processes may ask at once: one makes it, the others wait. It is kept under `cache_folder()`; what is
+    not whole there, such as after a cache was tidied, is made anew.
 
     Args:
         say: Called with a line before and after it is made; by default they go to the screen.
@@ -46,17 +48,19 @@ def default_benchmark(say: Say = _on_screen) -> Path:
         UserError: It cannot be made here.
     """
     from truegap.build import Workspace, build_shard
-    from truegap.build.manifest import FILE
 
     plan = _plan()
     folder = cache_folder().resolve() / "benchmarks" / f"{DEFAULT_BENCHMARK}-{plan.key()[:12]}"
-    if (folder / FILE).is_file():
+    if _is_whole(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f"{folder.name}.lock")):
-            workspace = Workspace(plan, folder)
-            if not workspace.finished:
+            if not _is_whole(folder):
+                for left in (folder, folder.with_name(f"{folder.name}.partial")):
+                    if left.exists():
+                        shutil.rmtree(left)
+                workspace = Workspace(plan, folder)
                 say(f"making the benchmark {DEFAULT_BENCHMARK}: {IMAGES} drawn pictures, plain and perturbed")
                 with workspace.opened():
                     for task in workspace.tasks():
@@ -70,6 +74,18 @@ def default_benchmark(say: Say = _on_screen) -> Path:
             f"benchmark {DEFAULT_BENCHMARK} cannot be made here ({why}): set TRUEGAP_CACHE to a folder with 200 MB"
         ) from None
     return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the benchmark is there with all of its files."""
+    from truegap.build.manifest import read_manifest
+
+    try:
+        manifest = read_manifest(folder)
+    except UserError:
+        return False
+    files = sum(each.files for each in manifest.splits.values())
+    return all(len([*folder.glob(f"data/{config}/*.parquet")]) == files for config in manifest.configs)
 
 
 def _plan() -> Plan:

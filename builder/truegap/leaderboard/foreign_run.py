@@ -10,8 +10,9 @@ from pathlib import Path
 from truegap.build.manifest import Manifest
 from truegap.errors import UserError
 from truegap.leaderboard.foreign_answers import check_answers
-from truegap.leaderboard.request import Request
+from truegap.leaderboard.request import RUN_ID, Request
 from truegap.leaderboard.stored import LARGEST_SCORES
+from truegap.protocols.profiles import PROFILES
 from truegap.results.answers import FILE as ANSWERS
 from truegap.results.runs import RUN, SCORES, Run, read_run
 from truegap.results.show import plain
@@ -73,8 +74,11 @@ def check_run(run: Run, request: Request, manifest: Manifest, *, benchmark: str,
         raise UserError(f"the run is of model {plain(record.model.spec)}, not of the one that was asked for")
     if not request.local and record.model.revision != request.revision:
         raise UserError(f"the run is of revision {plain(record.model.revision)}, not of the one that was asked for")
+    if not RUN_ID.fullmatch(record.run_id):
+        raise UserError("the run has an id that no run has")
     if run.answers.exists():
-        check_answers(run.answers, len(manifest.rows.image_id) * len(manifest.configs))
+        images = len(manifest.rows.image_id)
+        check_answers(run.answers, min(images, PROFILES[request.profile].images or images) * len(manifest.configs))
 
 
 def _take(place: int, name: str, target: Path, limit: int) -> None:

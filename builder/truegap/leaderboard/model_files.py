@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from truegap.errors import UserError
+from truegap.hub.snapshots import folder_at
 from truegap.leaderboard.request import Library
 from truegap.models.files import SIDE_FILES
 from truegap.results.show import plain
@@ -73,15 +74,16 @@ class FolderModel:
             return file.read(limit)
 
 
-def look_at_folder(folder: Path) -> FolderModel:
+def look_at_folder(folder: str) -> FolderModel:
     """A model in a folder: what would be loaded of it, and a SHA-256 over that.
 
     Raises:
         UserError: There is no such folder.
     """
-    place = folder.expanduser().resolve()
-    if not place.is_dir():
+    found = folder_at(folder)
+    if found is None:
         raise UserError(f"model {plain(folder)}: no such folder, and not ORG/NAME on the Hub")
+    place = found.resolve()
     digest, files = hashlib.sha256(), {}
     for path in sorted(each for each in place.rglob("*") if each.is_file() and each.resolve().is_relative_to(place)):
         name = path.relative_to(place).as_posix()

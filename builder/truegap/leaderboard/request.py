@@ -28,6 +28,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _CONTENT = re.compile(r"sha256:[0-9a-f]{64}")
 USER = re.compile(r"[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 """The name of a user."""
+RUN_ID = re.compile(r"[0-9a-f]{1,64}")
 _WORD = re.compile(r"[a-z][a-z-]{0,39}", re.ASCII)
 _VERSION = re.compile(r"\w[\w.+-]{0,59}", re.ASCII)
 _PATH = 1000
@@ -53,7 +54,9 @@ def _place(text: str) -> str:
     if is_repository(text) and ".." not in text and len(text) <= 200:  # noqa: PLR2004
         return text
     if text != plain(text, _PATH) or not text.startswith("/") or str(Path(text).resolve()) != text:
-        raise ValueError("must be ORG/NAME on the Hub or an absolute path")
+        raise ValueError(
+            "must be ORG/NAME on the Hub, or the path of a folder, in printable characters and single spaces"
+        )
     return text
 
 
@@ -121,7 +124,7 @@ class Request(Record):
     """Who runs it, or ran it last."""
     lease_until: Moment | None = None
     """The worker's, while it runs; after that, and some patience for clocks, another may take it."""
-    run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None = None
+    run_id: Annotated[str, _matches(RUN_ID, "a run's id")] | None = None
     pull_request: bool = False
     """Whether the model's author wishes the numbers as a pull request to its repository."""
     pull_request_url: Annotated[str, _clean(REASON)] | None = None

@@ -9,6 +9,7 @@ from pathlib import Path
 from truegap.errors import UserError
 from truegap.hub.result_entries import Results
 from truegap.hub.snapshots import is_repository, split_revision
+from truegap.leaderboard.checks import TakenError
 from truegap.leaderboard.job import clean
 from truegap.leaderboard.limits import Limits
 from truegap.leaderboard.request import REASON, Request
@@ -52,13 +53,13 @@ def wished_later(held: Request | None, moment: datetime, limits: Limits) -> bool
         limits: How soon what failed may be tried again.
 
     Raises:
-        UserError: It was wished for already and could not be opened a short while ago.
+        TakenError: It was wished for already and could not be opened a short while ago.
     """
     if held is None or held.state != "FINISHED" or held.pull_request_url is not None:
         return False
     again = datetime.fromisoformat(held.changed) + timedelta(seconds=limits.again)
     if held.pull_request and again > moment:
-        raise UserError(
+        raise TakenError(
             f"model {held.model}: its pull request was {held.offer}; or ask again after {again:%Y-%m-%d %H:%M} UTC"
         )
     return True

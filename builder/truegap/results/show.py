@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 NONE = "none"
 _CUT = "…"
+_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Cn")
 _LARGEST = 1e6
 
 
@@ -16,8 +17,9 @@ def plain(text: object, limit: int = 200) -> str:
 
     It is still hostile to whatever has a syntax: HTML and Markdown escape it once more.
     """
-    spaced = " ".join(str(text).split())
-    shown = "".join(each for each in spaced if unicodedata.category(each) not in ("Cc", "Cf", "Co", "Cs", "Cn"))
+    seen = (each for each in str(text) if each.isspace() or unicodedata.category(each) not in _UNSEEN)
+    # Spaces last: those on both sides of what is left out become one, and plain text stays as it is.
+    shown = " ".join("".join(seen).split())
     return shown if len(shown) <= limit else shown[: limit - 1] + _CUT
 
 

@@ -148,7 +148,8 @@ class Api:
             made = await loop.run_in_executor(self._threads, self._ask, scope, body)
         finally:
             self._waiting -= 1
-        return 201, made, {"location": f"api/requests/{made['key']}"}
+        # A path: what is not one counts from the address that was asked, with or without a slash at its end.
+        return 201, made, {"location": f"{scope.get('root_path', '')}/api/requests/{made['key']}"}
 
     def _ask(self, scope: Message, body: bytes) -> Mapping[str, Any]:
         asked = _fields(body)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from truegap.errors import UserError
 from truegap.hub.snapshots import is_repository
 from truegap.leaderboard.details import Details, read_details
-from truegap.leaderboard.local_store import LocalStore
+from truegap.leaderboard.local_store import REQUESTS, LocalStore
 from truegap.leaderboard.published_rows import published_rows
 from truegap.leaderboard.request import Request
 from truegap.leaderboard.store import Store
@@ -100,7 +102,8 @@ class Shelf:
         self._lock, self._reading = threading.Lock(), threading.Lock()
         self._stamp: object = None
         self._rows: Rows | None = None
-        self._brief: OrderedDict[str, tuple[float, Any]] = OrderedDict()
+        self._brief: OrderedDict[str, tuple[float, object, Any]] = OrderedDict()
+        """By name: when it was read, what of the store, and what it was."""
         self._read: OrderedDict[tuple[str, str], tuple[object, Any]] = OrderedDict()
 
     def rows(self) -> Rows:
@@ -122,8 +125,9 @@ class Shelf:
             return self._rows
 
     def requests(self) -> list[Request]:
-        """Every readable request, oldest first; of the Hub some seconds old, however many look."""
-        return self._briefly("", self.store.requests)
+        """Every readable request, oldest first, however many look: a folder's as it is, the Hub's some seconds old."""
+        stamp = _files(self.store.folder / REQUESTS) if isinstance(self.store, LocalStore) else None
+        return self._briefly("", self.store.requests, stamp)
 
     def offer(self, run_id: str) -> str:
         """What became of the pull request with the numbers of a run; a page goes without where nobody can tell."""
@@ -133,26 +137,26 @@ class Shelf:
 
     def log(self, key: str) -> str:
         """What the last attempt at a request printed, likewise."""
+        if isinstance(self.store, LocalStore):
+            return self.store.log(key)
         return self._briefly(key, lambda: self.store.log(key))
 
-    def _briefly(self, name: str, read: Callable[[], Kept]) -> Kept:
-        """What was read a few seconds ago, or is read now; where that fails, what was there before."""
-        if isinstance(self.store, LocalStore):
-            return read()
+    def _briefly(self, name: str, read: Callable[[], Kept], stamp: object = None) -> Kept:
+        """What was read a few seconds ago, if the stamp is the same, or is read now; what was there if that fails."""
         with self._reading:
             moment, held = time.monotonic(), self._brief.get(name)
-            if held is None or held[0] + _BRIEF <= moment:
+            if held is None or held[0] + _BRIEF <= moment or held[1] != stamp:
                 try:
-                    held = (moment, read())
+                    held = (moment, stamp, read())
                 except (UserError, OSError):
                     if held is None:
                         raise
-                    held = (moment, held[1])
+                    held = (moment, stamp, held[2])
                 self._brief[name] = held
                 self._brief.move_to_end(name)
                 while len(self._brief) > _MOST_KEPT:
                     self._brief.popitem(last=False)
-            found: Kept = held[1]
+            found: Kept = held[2]
             return found
 
     def scores(self, key: str) -> ScoresRecord | None:
@@ -194,3 +198,12 @@ class Shelf:
         except OSError:
             return "absent"
         return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _files(folder: Path) -> object:
+    """Another value whenever a file of a folder is written aside and renamed, as the store does it."""
+    try:
+        with os.scandir(folder) as found:
+            return folder.stat().st_mtime_ns, frozenset((each.name, each.inode()) for each in found)
+    except OSError:
+        return None

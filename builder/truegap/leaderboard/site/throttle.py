@@ -9,7 +9,7 @@ from truegap.leaderboard.buckets import Buckets
 from truegap.leaderboard.site.asgi import App, Message, Receive, Send
 from truegap.leaderboard.site.visitors import address_of, sits_here
 
-_PAGES = ("/", "/board/view")
+_FREE = ("/assets/", "/static/", "/board/site.", "/board/picture", "/theme.css")
 _TABLES = ("/board/table.csv", "/board/cite.bib")
 _READING = ("GET", "HEAD", "OPTIONS")
 _ALL = 10
@@ -23,7 +23,7 @@ class Rates:
     Attributes:
         posts: What Gradio's page sends, submissions, and tokens that nobody knows yet.
         tables: Files with all rows, each some tenths of a second of work.
-        pages: Pages, each some hundredths of a second, and reading by the API.
+        pages: Pages, each some hundredths of a second, reading by the API, and whatever else Gradio answers.
     """
 
     posts: int = 30
@@ -56,7 +56,13 @@ class Throttle:
             await self.app(scope, receive, send)
             return
         text = f"too many requests: try again in {math.ceil(wait)} seconds".encode()
-        headers = {"content-type": "text/plain", "content-length": len(text), "retry-after": math.ceil(wait)}
+        headers = {
+            "content-type": "text/plain",
+            "content-length": len(text),
+            "retry-after": math.ceil(wait),
+            # A body may come, which nobody reads.
+            "connection": "close",
+        }
         pairs = [(name.encode(), str(value).encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": 429, "headers": pairs})
         await send({"type": "http.response.body", "body": text})
@@ -77,4 +83,4 @@ def _kind(scope: Message) -> str:
     path = scope.get("path", "")
     if path in _TABLES:
         return "tables"
-    return "pages" if path in _PAGES or path.startswith("/api") else ""
+    return "" if path.startswith(_FREE) else "pages"

@@ -57,7 +57,7 @@ def is_foreign(scope: Message, own: tuple[str, ...] = ()) -> bool:
         scope: Of the ASGI request.
         own: Names of this server beside the one that it was asked by.
     """
-    names = {each.lower() for each in (*headers(scope, b"host"), *own)}
+    names = {each.lower() for each in (*headers(scope, b"host"), *own) if each}
     return any(urlsplit(_valid(origin)).netloc.lower() not in names for origin in headers(scope, b"origin"))
 
 
