@@ -110,6 +110,20 @@ def test_what_is_no_hash_is_named_with_its_place(tmp_path, wrong):
             read_manifest(tmp_path)
 
 
+@pytest.mark.parametrize("what", ["sha256", "image_sha256"])
+def test_an_image_without_a_hash_is_named_with_its_config(tmp_path, what):
+    collected = Collected(Plan("synthetic", "1.0.0", selection(SHARD)))
+    collected.add(summary(0))
+    write_manifest(tmp_path, collected.manifest("key"))
+    content = json.loads((tmp_path / "manifest.json").read_bytes())
+    hashes = content["rows"][what].pop("control")
+    for count, instead in ((0, {}), (SHARD - 1, {"control": hashes[1:]})):
+        content["rows"][what] |= instead
+        (tmp_path / "manifest.json").write_text(json.dumps(content))
+        with pytest.raises(UserError, match=rf"rows.{what}.control: {count} hashes of {SHARD} images; build"):
+            read_manifest(tmp_path)
+
+
 def test_digests_are_a_sequence_of_hexadecimal():
     strings = [digest(number) for number in range(5)]
     digests = Digests(strings[:3])

@@ -99,6 +99,37 @@ def test_a_repository_that_lacks_files_is_named_and_not_the_cache(folder, loopba
         open_benchmark("org/b@v1").images("control")
 
 
+def test_a_recipe_is_told_from_a_benchmark(loopback_hub):
+    loopback_hub.commit("dataset", "org/facet", {"recipe.json": b"{}"}, "v1")
+    with pytest.raises(UserError, match=r"org/facet@v1 is a recipe, .* `truegap build --recipe org/facet@v1 --source"):
+        open_benchmark("org/facet@v1")
+
+
+def test_a_damaged_file_is_one_line(folder, tmp_path):
+    broken = tmp_path / "b"
+    shutil.copytree(folder, broken)
+    opened = open_benchmark(str(broken))
+    file = broken / "data/control/test-00000-of-00003.parquet"
+    whole = file.read_bytes()
+    # given one whose pages are damaged, one that was cut off
+    for data, reads in (
+        (bytes(len(whole) // 2) + whole[len(whole) // 2 :], (lambda: list(opened.images("control")),)),
+        (
+            whole[:-9],
+            (
+                lambda: opened.images("control"),
+                lambda: opened.column("control", "gender"),
+                lambda: opened.column_names("control"),
+            ),
+        ),
+    ):
+        file.write_bytes(data)
+        for read in reads:
+            with pytest.raises(UserError, match=r"test-00000-of-00003.parquet: .*; copy or build .* again") as refused:
+                read()
+            assert "\n" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -21,6 +20,8 @@ FILE = "manifest.json"
 
 _ROWS = {("rows",), ("rows", "sha256"), ("rows", "image_sha256")}
 """Objects of the file that are read one member at a time: the hashes of a config are the most that is read at once."""
+_LARGEST = 1 << 28
+"""Characters of these: four million hashes. What a build wrote has to be read again."""
 
 
 class Strict(BaseModel):
@@ -68,8 +69,12 @@ class ConfigSummary(Strict):
     """How many were: the realised share is their ratio."""
 
 
-def _digests(given: Iterable[str]) -> Digests:
-    return given if isinstance(given, Digests) else Digests(given)
+def _digests(given: Any) -> Digests:
+    if isinstance(given, Digests):
+        return given
+    if not isinstance(given, list):
+        raise ValueError("not a list, so no SHA-256")  # noqa: TRY004  # what pydantic takes for a wrong value
+    return Digests(given)
 
 
 Hashes = Annotated[Digests, PlainValidator(_digests)]
@@ -157,11 +162,19 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.is_file():
         raise UserError(f"{folder} is not a built benchmark: {FILE} is missing; make one with `truegap build`")
     try:
-        return Manifest.model_validate(read_object(path, _shrunk, _ROWS))
+        manifest = Manifest.model_validate(read_object(path, _shrunk, _ROWS, _LARGEST))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"{path}: {where}: {first['msg']}; build the benchmark again") from None
+    images = len(manifest.rows.image_id)
+    for what in ("sha256", "image_sha256"):
+        for config in manifest.configs:
+            if (hashes := len(getattr(manifest.rows, what).get(config, ()))) != images:
+                raise UserError(
+                    f"{path}: rows.{what}.{config}: {hashes} hashes of {images} images; build the benchmark again"
+                )
+    return manifest
 
 
 def _shrunk(where: Where, value: Any) -> Any:

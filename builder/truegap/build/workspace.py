@@ -79,6 +79,9 @@ class Workspace:
             self._claim()
             for left in self.shards.glob(".*.aside"):
                 shutil.rmtree(left, ignore_errors=True)
+            # A build killed while it wrote its manifest left half of one, which would be in the finished folder.
+            for half in self.partial.glob(f".{FILE}.*"):
+                half.unlink(missing_ok=True)
             yield
         finally:
             lock.release()

@@ -20,12 +20,12 @@ Task = Literal["text-to-image", "edit"]
 
 _INDEX = "model_index.json"
 _FILES = (
-    *("*.json", "*.txt", "*.model"),
+    *("*.json", "*.txt", "*.model", "*.jinja"),
     *("model.safetensors", "model-?????-of-?????.safetensors"),
     *("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model-?????-of-?????.safetensors"),
 )
 """Of each part of a pipeline: beside these weights may lie the same in half precision, or pickled."""
-_HASHED = ("*.json", "*.txt", "*.model", "*.safetensors")
+_HASHED = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
 _SETTINGS = {
     "steps": "num_inference_steps",
     "guidance": "guidance_scale",

@@ -70,13 +70,16 @@ def read_members(path: Path, handle: Callable[[str, Any], None]) -> None:
     _read(path, lambda window: window.members(lambda inner, key: handle(key, inner.value())))
 
 
-def read_object(path: Path, shrink: Callable[[Where, Any], Any], inside: Collection[Where]) -> dict[str, Any]:
+def read_object(
+    path: Path, shrink: Callable[[Where, Any], Any], inside: Collection[Where], largest: int | None = None
+) -> dict[str, Any]:
     """A JSON object whose largest values become something smaller as soon as each is read.
 
     Args:
         path: A JSON file (UTF-8).
         shrink: Given where a value stands, by the keys that lead to it, and the value: what to keep of it.
         inside: Objects whose members are read one at a time, by the keys that lead to them; all others are one value.
+        largest: Characters that a value may take, if that is more than an archive's may.
 
     Raises:
         UserError: The file is absent, is not JSON, or is not an object.
@@ -92,7 +95,7 @@ def read_object(path: Path, shrink: Callable[[Where, Any], Any], inside: Collect
             content[key] = shrink(where, window.value())
 
     whole: dict[str, Any] = {}
-    _read(path, lambda window: window.members(partial(member, whole, ())))
+    _read(path, lambda window: window.members(partial(member, whole, ())), largest)
     return whole
 
 
@@ -125,10 +128,10 @@ def parse(text: str) -> Any:
     raise ValueError("not JSON")
 
 
-def _read(path: Path, use: Callable[[_Window], None]) -> None:
+def _read(path: Path, use: Callable[[_Window], None], largest: int | None = None) -> None:
     try:
         with opened(path, "valid JSON") as file:
-            use(_Window(file))
+            use(_Window(file, largest or _LARGEST))
     except _Malformed as problem:
         raise UserError(f"{path}: {problem}") from None
 
@@ -136,8 +139,9 @@ def _read(path: Path, use: Callable[[_Window], None]) -> None:
 class _Window:
     """The part of the text that has been read and not used yet."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, largest: int) -> None:
         self.file = file
+        self.largest = largest
         self.text = ""
         self.at = 0
         self.ended = False
@@ -237,8 +241,10 @@ class _Window:
 
     def more(self) -> None:
         rest = self.text[self.at :]
-        if len(rest) > _LARGEST:
-            raise _Malformed(f"not usable near {self.where}: a value of more than {_LARGEST >> 20} million characters")
+        if len(rest) > self.largest:
+            raise _Malformed(
+                f"not usable near {self.where}: a value of more than {self.largest >> 20} million characters"
+            )
         # As much again as is left over: a long value is tried a few times only.
         chunk = self.file.read(max(_CHUNK, len(rest)))
         self.text = rest + chunk

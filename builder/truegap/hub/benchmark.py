@@ -6,13 +6,15 @@ import threading
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from truegap.build.manifest import FILE, Manifest, read_manifest
-from truegap.errors import UserError
+from truegap.build.recipe import FILE as RECIPE
+from truegap.errors import UserError, first_line
 from truegap.hub.snapshots import locate, snapshot, split_revision
 from truegap.schema import Split
 
@@ -61,7 +63,7 @@ class Benchmark:
         values: list[Any] = []
         for file in self._files(config, split):
             # `read_table` would import pandas first.
-            with pq.ParquetFile(file) as opened:
+            with _readable(file), pq.ParquetFile(file) as opened:
                 values.extend(opened.read(columns=[name]).column(name).to_pylist())
         return values
 
@@ -73,7 +75,9 @@ class Benchmark:
         """
         import pyarrow.parquet as pq
 
-        return list(pq.read_schema(self._files(config, split)[0]).names)
+        first = self._files(config, split)[0]
+        with _readable(first):
+            return list(pq.read_schema(first).names)
 
     def fetch(self, configs: Sequence[str]) -> None:
         """Brings all files of some configs to the folder, where they are not there yet.
@@ -93,11 +97,23 @@ class Benchmark:
             snapshot(split_revision(self.spec)[0], self.revision, [pattern])
             files = sorted(self.folder.glob(pattern))
         if len(files) != expected:
-            raise UserError(
-                f"{self.folder}: split {split} of config {config} has {len(files)} of {expected} files: "
-                "copy or build the benchmark again"
-            )
+            where, remedy = str(self.folder), "copy or build the benchmark again"
+            if self.revision is not None:
+                where = f"{split_revision(self.spec)[0]}@{self.revision[:12]}"
+                remedy = "the repository is not whole: take another revision"
+            raise UserError(f"{where}: split {split} of config {config} has {len(files)} of {expected} files: {remedy}")
         return files
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """A damaged file is told on one line."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{file}: {first_line(error)}; copy or build the benchmark again") from None
 
 
 class ParquetImages:
@@ -113,7 +129,8 @@ class ParquetImages:
         self._groups: list[tuple[Path, int]] = []
         sizes: list[int] = []
         for file in files:
-            metadata = pq.read_metadata(file)
+            with _readable(file):
+                metadata = pq.read_metadata(file)
             for group in range(metadata.num_row_groups):
                 self._groups.append((file, group))
                 sizes.append(metadata.row_group(group).num_rows)
@@ -136,7 +153,8 @@ class ParquetImages:
         with self._lock:
             if number not in self._read:
                 file, group = self._groups[number]
-                column = pq.ParquetFile(file).read_row_group(group, columns=["image.bytes"]).column("image")
+                with _readable(file), pq.ParquetFile(file) as opened:
+                    column = opened.read_row_group(group, columns=["image.bytes"]).column("image")
                 self._read[number] = [each["bytes"] for each in column.to_pylist()]
                 while len(self._read) > self._KEPT:
                     self._read.popitem(last=False)
@@ -157,7 +175,12 @@ def open_benchmark(spec: str, configs: Sequence[str] | None = None) -> Benchmark
     Raises:
         UserError: It is neither, cannot be downloaded, or lacks a config.
     """
-    files = locate(spec, [FILE], "a built benchmark")
+    files = locate(spec, [FILE, RECIPE], "a built benchmark")
+    if (files.folder / RECIPE).is_file() and not (files.folder / FILE).is_file():
+        raise UserError(
+            f"{spec} is a recipe, which holds no images: build it from your copy of the source with "
+            f"`truegap build --recipe {spec} --source DIR --out DIR`"
+        )
     manifest = read_manifest(files.folder)
     if missing := [config for config in configs or () if config not in manifest.configs]:
         raise UserError(f"{spec} has no config {', '.join(missing)}: it has {', '.join(manifest.configs)}")
