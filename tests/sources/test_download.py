@@ -257,7 +257,7 @@ def test_a_killed_run_goes_on_where_it_stopped(host, tmp_path):
         "import json, sys; from pathlib import Path\n"
         "from truegap.sources.download import download\n"
         "from truegap.sources.download_options import DownloadOptions\n"
-        "options = DownloadOptions(private_hosts=('127.0.0.1',), per_host=2)\n"
+        "options = DownloadOptions(private_hosts=('127.0.0.1',), workers=2)\n"
         "download(json.loads(sys.argv[1]), Path(sys.argv[2]), options)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, json.dumps(urls), str(tmp_path)])
