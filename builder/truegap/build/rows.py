@@ -46,7 +46,10 @@ def regions_of(
         with_masks: Whether objects' masks are decoded (only `shape="mask"` needs them).
     """
     drawn = [each.mask for each in persons if each.mask is not None]
-    person_mask = masks.decode(drawn[0] if len(drawn) == 1 else masks.union(drawn, size), size)
+    if drawn:
+        person_mask = masks.decode(drawn[0] if len(drawn) == 1 else masks.union(drawn, size), size)
+    else:
+        person_mask = np.zeros(size, np.bool_)
     for each in persons:
         if each.mask is None:
             left, top, right, bottom = pixel_bounds(each.box)
