@@ -188,6 +188,8 @@ def answers(request, folder, *, model=None, benchmark=None, **changes):
         ({"benchmark": {"version": "9.0.0"}}, "names another benchmark"),
         ({"protocol": "vqa"}, "the benchmark is not what it was"),
         ({"options": {"profile": "full-1"}}, "of another profile"),
+        ({"options": {"profile": "lite-1", "draws": 10**9}}, "the run has draws 1000000000, and 5 was asked for"),
+        ({"options": {"profile": "lite-1", "k": [5] * 1000}}, "other values of k"),
         ({"model": {"spec": "org/famous"}}, "is of model org/famous"),
         ({"model": {"name": "famous"}}, "not of the one that was asked for"),
         ({"run_id": "../x"}, "the run has an id that no run has"),

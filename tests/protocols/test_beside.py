@@ -111,6 +111,31 @@ def test_an_error_of_the_making_ends_the_work_and_is_raised_here(error):
     assert not finished
 
 
+def test_who_interrupts_does_not_wait_for_slow_work():
+    # given work on the first item that takes its time, and a second item that waits for it
+    started, over = threading.Event(), threading.Event()
+    waited = threading.Timer(LONG / 6, over.set)
+
+    def items():
+        yield 0
+        started.wait(LONG)
+        yield 1
+        raise KeyboardInterrupt
+
+    def work(given):
+        next(given)
+        started.set()
+        over.wait(LONG)
+        return list(given)
+
+    waited.start()
+    with pytest.raises(KeyboardInterrupt):
+        beside(work, items())
+    assert not over.is_set()
+    waited.cancel()
+    over.set()
+
+
 def test_work_may_leave_the_rest():
     assert beside(next, numbers(1000)) == 0
     assert beside(list, numbers(0)) == []

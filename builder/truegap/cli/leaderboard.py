@@ -112,16 +112,20 @@ def submit(
         return
     if not benchmark or not protocol:
         raise UserError("--model needs --benchmark and --protocol: what is to be asked")
-    if space is not None:
-        if store is not None:
-            raise UserError("--space and --store: give one of the two; a Space has its own store")
-        leaderboard_queue.ask_leaderboard(
-            space, model, benchmark, protocol, profile, note, as_json=as_json, pull_request=pull_request
-        )
-        return
-    leaderboard_queue.submit_model(
-        store, model, benchmark, protocol, profile, note, as_json=as_json, pull_request=pull_request
-    )
+    asked = {
+        "model": model,
+        "benchmark": benchmark,
+        "protocol": protocol,
+        "profile": profile,
+        "note": note,
+        "pull_request": pull_request,
+    }
+    if space is None:
+        leaderboard_queue.submit_model(store, asked, as_json=as_json)
+    elif store is None:
+        leaderboard_queue.ask_leaderboard(space, asked, as_json=as_json)
+    else:
+        raise UserError("--space and --store: give one of the two; a Space has its own store")
 
 
 def _submit_runs(runs: list[Path], store: str | None, *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,18 +47,8 @@ def register(verbs: typer.Typer) -> None:
     verbs.command("work", help=_WORK)(work)
 
 
-def submit_model(
-    store: str | None,
-    model: str,
-    benchmark: str,
-    protocol: str,
-    profile: str,
-    note: str,
-    *,
-    as_json: bool,
-    pull_request: bool = False,
-) -> None:
-    """Asks for an evaluation, as whoever runs this."""
+def submit_model(store: str | None, asked: Mapping[str, Any], *, as_json: bool) -> None:
+    """Asks for an evaluation, as whoever runs this; `asked` is as `ask` takes it."""
     from truegap.errors import UserError
     from truegap.hub.snapshots import folder_at
     from truegap.leaderboard import Limits, ask, open_store
@@ -65,22 +56,12 @@ def submit_model(
     board = open_store(store)
     # Who may write to the store is bounded by nothing else: the folder is theirs, or the Hub lets them.
     local = _is_folder(board.where)
+    benchmark = asked["benchmark"]
     if not local and folder_at(benchmark):
         raise UserError(f"{benchmark} is a folder, which no other machine has: `truegap publish` it, or name it there")
     limits = Limits(benchmarks=(benchmark,), folders=local, again=0.0, requests_per_day=10_000, waiting=10_000)
     user = _user(local=local)
-    request = ask(
-        board,
-        model=model,
-        benchmark=benchmark,
-        protocol=protocol,
-        profile=profile,
-        note=note,
-        user=user.name,
-        pull_request=pull_request,
-        organizations=user.organizations,
-        limits=limits,
-    )
+    request = ask(board, user=user.name, organizations=user.organizations, limits=limits, **asked)
     if as_json:
         typer.echo(request.model_dump_json(indent=1))
         return
@@ -88,28 +69,17 @@ def submit_model(
     typer.echo(f"next: truegap leaderboard queue {request.key[:12]}; truegap leaderboard work evaluates it")
 
 
-def ask_leaderboard(
-    space: str,
-    model: str,
-    benchmark: str,
-    protocol: str,
-    profile: str,
-    note: str,
-    *,
-    as_json: bool,
-    pull_request: bool = False,
-) -> None:
-    """Asks a leaderboard that is served somewhere, through its API."""
+def ask_leaderboard(space: str, asked: Mapping[str, Any], *, as_json: bool) -> None:
+    """Asks a leaderboard that is served somewhere, through its API, which takes the same as `submit_model`."""
     from truegap.errors import UserError
     from truegap.hub.snapshots import folder_at, is_repository, split_revision
     from truegap.hub.space import ask_space
     from truegap.results.show import plain
 
-    for each in (model, benchmark):
+    for each in (asked["model"], asked["benchmark"]):
         if not is_repository(split_revision(each)[0]) and folder_at(each):
             raise UserError(f"{each} is a folder, which a Space does not have: `truegap publish` it, or use --store")
-    asked = {"model": model, "benchmark": benchmark, "protocol": protocol, "profile": profile, "note": note}
-    told = ask_space(space, asked | {"pull_request": pull_request})
+    told = ask_space(space, asked)
     if as_json:
         typer.echo(json.dumps(told, indent=1))
         return

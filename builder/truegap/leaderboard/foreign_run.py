@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from truegap.build.manifest import Manifest
 from truegap.errors import UserError
@@ -21,6 +24,8 @@ LARGEST_ANSWERS = 1024**3
 _CHUNK = 1024**2
 _FILES = {SCORES: LARGEST_SCORES, ANSWERS: LARGEST_ANSWERS, RUN: LARGEST_SCORES}
 """What is taken of a run, and bytes of each at most; `run.json` last, as everywhere."""
+_MOST_CUTS = 4
+"""Values of k; a worker asks for none, and a protocol's own are two at most."""
 
 
 def take_run(folder: Path, into: Path) -> Run:
@@ -70,6 +75,7 @@ def check_run(run: Run, request: Request, manifest: Manifest, *, benchmark: str,
         raise UserError("the run names another benchmark than the one that was asked: submit it again")
     if str(record.options.get("profile", "")).partition("-")[0] != request.profile:
         raise UserError("the run is of another profile: submit it again")
+    _check_options(record.protocol, record.options)
     if (record.model.spec, record.model.name) != (spec, Path(request.model).name):
         raise UserError(f"the run is of model {plain(record.model.spec)}, not of the one that was asked for")
     if not request.local and record.model.revision != request.revision:
@@ -79,6 +85,20 @@ def check_run(run: Run, request: Request, manifest: Manifest, *, benchmark: str,
     if run.answers.exists():
         images = len(manifest.rows.image_id)
         check_answers(run.answers, min(images, PROFILES[request.profile].images or images) * len(manifest.configs))
+
+
+def _check_options(protocol: str, told: Mapping[str, Any]) -> None:
+    """That a run followed the protocol's own conventions, as every worker asks: what follows is computed by them."""
+    from truegap.protocols.choose import protocol_class
+
+    usual: Any = protocol_class(protocol)()
+    for each in fields(usual):
+        own = getattr(usual, each.name)
+        if isinstance(own, int | float | str) and told.get(each.name, own) != own:
+            raise UserError(f"the run has {each.name} {plain(told[each.name], 40)}, and {own} was asked for")
+    cuts = told.get("k", [])
+    if not isinstance(cuts, list) or len(cuts) > _MOST_CUTS:
+        raise UserError("the run has other values of k than a worker asks for")
 
 
 def _take(place: int, name: str, target: Path, limit: int) -> None:

@@ -53,6 +53,9 @@ def beside(work: Callable[[Iterator[T]], R], items: Generator[T, None, None]) ->
                     break
         last = _END
     finally:
+        if last is _CUT:
+            with suppress(Empty):
+                waiting.get_nowait()  # nobody wants it any more, and nobody waits until there is a place
         if not made.done():
             waiting.put(last)
     return made.result()
