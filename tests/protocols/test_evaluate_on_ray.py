@@ -73,8 +73,9 @@ def run(benchmark, model, protocol, folder, cache, configs=CONFIGS, **options):
     return read_run(folder)
 
 
-def same(there, here):
-    """Nothing but the way differs."""
+def assert_same(there, here):
+    """Something was computed, and nothing but the way differs."""
+    assert here.record.statistics["computed"]
     assert read_answers(there.folder).equals(read_answers(here.folder))
     assert there.scores == here.scores
     told = {"command", "created", "engine", "statistics"}
@@ -132,7 +133,7 @@ def test_same_embeddings_and_none_of_them_twice(cluster, benchmark, sentences, t
         with EmbeddingCache(tmp_path / "there.sqlite") as cache:
             again = run(benchmark, model, RETRIEVAL, tmp_path / "again", cache, batch_size=4, limit=6)
     for name in asked:
-        same(there[name], here[name])
+        assert_same(there[name], here[name])
     assert again.record.statistics["computed"] == 0
 
 
@@ -150,7 +151,7 @@ def test_sentences_and_pairs_are_answered_alike(cluster, sentences, pairs, watch
         }
     with AnswerCache(tmp_path / "here.sqlite") as cache:
         for name, (spec, protocol) in asked.items():
-            same(there[name], run(spec, Answerer(), protocol, tmp_path / f"here-{name}", cache, ["original"]))
+            assert_same(there[name], run(spec, Answerer(), protocol, tmp_path / f"here-{name}", cache, ["original"]))
 
 
 @pytest.fixture
@@ -186,7 +187,7 @@ def test_a_killed_worker_costs_its_shard(cluster, benchmark, watched, tmp_path):
         there = run(benchmark, model, VQA, tmp_path / "there", cache, ["original"])
     assert seen(watched) == {name: 2 if place in (4, 5) else 1 for place, name in enumerate(images)}
     with AnswerCache(tmp_path / "here.sqlite") as cache:
-        same(there, run(benchmark, Answerer(), VQA, tmp_path / "here", cache, ["original"]))
+        assert_same(there, run(benchmark, Answerer(), VQA, tmp_path / "here", cache, ["original"]))
 
 
 @pytest.mark.slow

@@ -315,6 +315,16 @@ def test_the_model_page_shows_each_prompt(tmp_path):
     assert float(listed["a photo of a nurse"]) == 0.25
 
 
+def test_a_page_says_how_many_questions_it_leaves_out(tmp_path):
+    store = LocalStore(tmp_path)
+    row = submit(store, "one")
+    many = [PromptScore(prompt=f"prompt {n}", topic="", value=n, low=None, high=None) for n in range(500)]
+    keep_details(store, row.key, Details(prompts=many))
+    shown = Pages(store).document(parse(f"?tab=model&model={row.key}"))
+    assert "The 400 questions of" in shown
+    assert ("prompt 499" in shown, "prompt 99<" in shown) == (True, False)
+
+
 def test_two_models_are_compared_on_the_same_resamples(pages, keys):
     def said(one, other):
         return pages.document(parse(f"?tab=compare&a={keys.get(one, one)}&b={keys.get(other, other)}"))

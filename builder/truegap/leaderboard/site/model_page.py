@@ -20,7 +20,7 @@ from truegap.results.records import ChangeRecord, ScoresRecord, Summary
 from truegap.results.show import interval, number, percent, plain, signed
 from truegap.schema import CONFIGS, CONTROL_OF, Feature, Strength
 
-_QUESTIONS = 200
+_QUESTIONS = 400
 """Questions of one page, those with the largest gaps."""
 _NO_QUESTION = ("all", "single", "two", "same", "different")
 
@@ -193,7 +193,10 @@ def _questions(scores: ScoresRecord, prompts: Sequence[PromptScore], view: View)
         Column("p", "of no gap; by Holm's method over what is tested together, where there are several", ("p",)),
     ]
     kept = [cells for _, cells in lines[:_QUESTIONS]]
-    return Sheet("questions", "Gap of each question", columns, [("", kept)], csv=view.query(csv="questions"))
+    caption = "Gap of each question"
+    if len(kept) < len(lines):
+        caption = f"The {len(kept)} questions of {len(lines)} that have the largest gaps"
+    return Sheet("questions", caption, columns, [("", kept)], csv=view.query(csv="questions"))
 
 
 def _question(name: str, of: str, gap: tuple[float, float | None, float | None], p: float | None) -> list[Cell]:
