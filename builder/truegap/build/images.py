@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Literal, get_args
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError, features
 
+from truegap.perturbations.pictures import picture_of
 from truegap.schema import MAX_PIXELS
 
 FORMATS = ("JPEG", "PNG", "WEBP")
@@ -73,19 +73,15 @@ class Encoder:
         if self.encoding not in get_args(Encoding):
             raise ValueError(f"unknown encoding {self.encoding!r}: use one of {', '.join(get_args(Encoding))}")
 
-    def prepared(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """RGB (H, W, 3) as `encode` takes it fastest: RGBX (H, W, 4) for JPEG, which Pillow reads without a copy."""
-        prepared: NDArray[np.uint8] = cv2.cvtColor(image, cv2.COLOR_RGB2RGBA) if self.encoding == "jpeg" else image
-        return prepared
-
     def encode(self, image: NDArray[np.uint8]) -> bytes:
         """RGB (H, W, 3), or RGBX (H, W, 4), to bytes; both to the same."""
         stream = BytesIO()
         if image.shape[2] > 3 and self.encoding == "jpeg":  # noqa: PLR2004
+            # Pillow's JPEG encoder passes over the fourth channel itself: nothing is copied.
             size = (image.shape[1], image.shape[0])
             picture = Image.frombuffer("RGBX", size, np.ascontiguousarray(image), "raw", "RGBX", 0, 1)
         else:
-            picture = Image.fromarray(np.ascontiguousarray(image[..., :3]))
+            picture = picture_of(image)
         picture.save(stream, self.encoding.upper(), **_PARAMETERS[self.encoding])
         return stream.getvalue()
 

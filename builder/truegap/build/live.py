@@ -8,15 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from PIL import Image as Picture
-
 from truegap.build.draws import draw_config
 from truegap.build.live_rows import PERSONS, Row, check_size, row_id, row_pixels, row_regions
 from truegap.build.plan import choose_configs
 from truegap.build.rows import Regions, perturbation_field
 from truegap.cores import cores
 from truegap.errors import UserError
-from truegap.perturbations import Options, redo
+from truegap.perturbations import Options, redo_all
+from truegap.perturbations.pictures import picture_of
 from truegap.regions.masks import MaskError
 from truegap.schema import PLACEBO, SWAP, Example, Feature, ImageBytes
 
@@ -192,14 +191,14 @@ class _Change:
         if self.config.startswith(_WITH_PERSONS) and not regions.person_mask.any():
             raise UserError(f"image {image_id!r}: nobody is marked, so {self.config} would hit the person")
         drawn = self._draw(image_id, size, regions, said)
-        changed = redo(
+        (changed,) = redo_all(
             pixels,
-            drawn,
+            [drawn],
             person_mask=regions.person_mask,
             objects=regions.objects,
             object_masks=regions.object_masks,
         )
-        return {"image": Picture.fromarray(changed), "perturbation": perturbation_field(drawn)}
+        return {"image": picture_of(changed), "perturbation": perturbation_field(drawn)}
 
     def _draw(self, image_id: str, size: tuple[int, int], regions: Regions, said: Mapping[str, Any]) -> Any:
         example = Example(

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from truegap.build.images import UnusableImageError, decode
+from truegap.build.images import UnusableImageError, opened
 from truegap.build.rows import Regions, regions_of
 from truegap.errors import UserError, first_line
+from truegap.perturbations.pictures import pixels_of
 from truegap.regions import masks
 from truegap.regions.boxes import around, four, segmentation
 from truegap.regions.masks import MaskError
@@ -42,16 +43,16 @@ def row_id(row: Row) -> str:
 
 
 def row_pixels(image: Any) -> NDArray[np.uint8]:
-    """RGB (H, W, 3) of a decoded or encoded image.
+    """RGB (H, W, 3), or RGBX (H, W, 4), of a decoded or encoded image.
 
     Raises:
         MaskError: It is none.
     """
     if isinstance(image, Image.Image):
-        return np.asarray(image.convert("RGB"))
+        return pixels_of(image)
     if isinstance(image, Mapping) and isinstance(image.get("bytes"), bytes):
         try:
-            return decode(image["bytes"])
+            return pixels_of(opened(image["bytes"]))
         except UnusableImageError as error:
             raise MaskError(str(error)) from None
     if isinstance(image, Mapping) and image.get("path"):
@@ -66,7 +67,7 @@ def _filed(image: Mapping[str, Any]) -> NDArray[np.uint8]:
     from datasets import Image as ImageColumn
 
     try:
-        return np.asarray(ImageColumn().decode_example(dict(image)).convert("RGB"))
+        return pixels_of(ImageColumn().decode_example(dict(image)))
     except (OSError, ValueError) as error:
         raise MaskError(f"{image['path']} cannot be read ({first_line(error)})") from None
 
@@ -153,7 +154,7 @@ def _mask(value: Any, size: Size) -> str | None:
     if isinstance(value, str):
         return value  # `regions_of` finds out what is wrong with it
     if isinstance(value, Mapping) and "bytes" in value:
-        value = row_pixels(value).any(axis=2)
+        value = row_pixels(value)[..., :3].any(axis=2)
     if isinstance(value, Image.Image):
         value = np.asarray(value)
     if isinstance(value, np.ndarray):

@@ -15,6 +15,7 @@ from PIL import Image
 
 from truegap.perturbations import redo
 from truegap.perturbations.objects import pixel_bounds
+from truegap.perturbations.pictures import pixels_of
 from truegap.regions import masks
 from truegap.schema import GENDERS, Example, Perturbation, Region
 
@@ -199,7 +200,7 @@ def redo_row(
     drawn = perturbation_of(row["perturbation"])
     regions = row_regions(original, with_masks=drawn.options.get("shape") == "mask")
     image: Image.Image = original["image"]
-    pixels_and_mask = (np.asarray(donor["image"].convert("RGB")), row_regions(donor).person_mask) if donor else None
+    pixels_and_mask = (pixels_of(donor["image"]), row_regions(donor).person_mask) if donor else None
     return redo(
         image,
         drawn,

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegap.build.draws import Donors, donor_key, draw_config, effect
-from truegap.build.images import Encoder, UnusableImageError, decode
+from truegap.build.images import Encoder, UnusableImageError, opened
 from truegap.build.manifest import write_json
 from truegap.build.row_group import IMAGE, PERTURBATION, Own, RowGroup
 from truegap.build.rows import Regions, fields_of, hash_written, perturbation_field, regions_of, written
 from truegap.perturbations import Options, redo_all
 from truegap.perturbations.hsv import Pixels
+from truegap.perturbations.pictures import pixels_of
 from truegap.schema import SWAP, Example, Perturbation
 
 SUMMARY = "shard.json"
@@ -178,7 +179,7 @@ def _rows(task: ShardTask, example: Example) -> Iterator[tuple[str, bytes, Pertu
     effects = {config: effect(perturbation) for config, perturbation in drawn.items()}
     distinct = {effects[config]: perturbation for config, perturbation in drawn.items() if config != "original"}
     changed = redo_all(
-        task.encoder.prepared(pixels),
+        pixels,
         list(distinct.values()),
         person_mask=regions.person_mask,
         objects=regions.objects,
@@ -205,7 +206,7 @@ def _opened(example: Example, *, with_masks: bool = False) -> tuple[bytes, Pixel
         source = example.image.read()
     except OSError as error:
         raise UnusableImageError(f"image file cannot be read: {error.strerror}") from None
-    pixels = decode(source)
+    pixels = pixels_of(opened(source))
     if pixels.shape[:2] != example.size:
         # Masks and boxes would not lie where they belong.
         raise UnusableImageError("size of the image differs from its annotation")

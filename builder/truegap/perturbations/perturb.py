@@ -18,6 +18,7 @@ from truegap.perturbations.keys import Key
 from truegap.perturbations.lighting import value_shift
 from truegap.perturbations.objects import black_out, draw_objects, remove_person
 from truegap.perturbations.options import Options
+from truegap.perturbations.pictures import picture_of, pixels_of
 from truegap.perturbations.placebo import place_rectangles
 from truegap.perturbations.shifts import draw_shift
 from truegap.perturbations.swap import swap_background
@@ -136,12 +137,12 @@ def redo(
     if not isinstance(perturbation, Perturbation):
         raise TypeError(f"perturbation is {kind(perturbation)}: give what draw or perturb returned")
     if isinstance(image, Image.Image):
-        pixels = np.asarray(image.convert("RGB"))
+        pixels = pixels_of(image)
     elif isinstance(image, np.ndarray) and image.dtype == np.uint8:
         pixels = image
+        _check_channels(pixels, 3)
     else:
         raise TypeError(f"image is {kind(image)}: give a PIL image or a uint8 RGB array (height, width, 3)")
-    _check_channels(pixels, 3)
     size = pixels.shape[:2]
     (changed,) = redo_all(
         pixels,
@@ -151,7 +152,7 @@ def redo(
         object_masks=as_masks(object_masks, size),
         donors={} if donor is None or perturbation.donor is None else {perturbation.donor: donor},
     )
-    return changed if isinstance(image, np.ndarray) else Image.fromarray(changed)
+    return changed if isinstance(image, np.ndarray) else picture_of(changed)
 
 
 def redo_all(
@@ -171,7 +172,7 @@ def redo_all(
         person_mask: As for `redo`.
         objects: As for `redo`.
         object_masks: As for `redo`.
-        donors: RGB array and person mask by image id, for `background-swap`.
+        donors: RGB or RGBX array and person mask by image id, for `background-swap`.
 
     Yields:
         A new array per perturbation, made when it is asked for: whoever is done with one before the next spares the
@@ -285,8 +286,7 @@ def _apply(
         case "background-swap":
             if drawn.donor is None or drawn.donor not in donors:
                 raise ValueError(f"background-swap needs the image {drawn.donor!r} and its person mask: pass donor")
-            rgb = np.ascontiguousarray(image[..., :3])
-            return swap_background(rgb, _needed(person, drawn), *donors[drawn.donor])
+            return swap_background(image, _needed(person, drawn), *donors[drawn.donor])
     return image.copy()
 
 

@@ -23,18 +23,23 @@ def swap_background(image: Pixels, person: NDArray[np.bool_], donor: Pixels, don
     """Puts the persons of one image in front of the background of another.
 
     Args:
-        image: RGB, (H, W, 3).
+        image: RGB, (H, W, 3), or RGBX, (H, W, 4).
         person: (H, W), True where a person is; those pixels come back untouched.
-        donor: RGB of any size; its persons are painted over (OpenCV's inpainting), and it is scaled and cropped about
-            its middle to the size of the image.
+        donor: RGB or RGBX of any size; its persons are painted over (OpenCV's inpainting), and it is scaled and cropped
+            about its middle to the size of the image.
         donor_person: True where a person of the donor is.
 
     Returns:
-        A new array of the image's shape.
+        A new RGB array, (H, W, 3).
     """
-    background = cover(without_person(donor, donor_person), image.shape[:2])
-    cv2.copyTo(image, person.view(np.uint8), background)
+    background = cover(without_person(_rgb(donor), donor_person), image.shape[:2])
+    cv2.copyTo(_rgb(image), person.view(np.uint8), background)
     return background
+
+
+def _rgb(image: Pixels) -> Pixels:
+    """Without the fourth channel, which inpainting does not take."""
+    return np.ascontiguousarray(image[..., :3])
 
 
 def without_person(image: Pixels, person: NDArray[np.bool_]) -> Pixels:

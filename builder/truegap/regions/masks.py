@@ -59,10 +59,14 @@ def decode(counts: str, size: Size) -> NDArray[np.bool_]:
     Raises:
         MaskError: The counts do not describe a mask of this size.
     """
+    import cv2
+
     height, width = _check_size(size)
     runs = _runs(counts, size)
-    inside = (np.arange(len(runs)) & 1).astype(np.bool_)
-    return np.ascontiguousarray(np.repeat(inside, runs).reshape(width, height).T)
+    inside = (np.arange(len(runs)) & 1).astype(np.uint8)
+    # NumPy transposes several times more slowly.
+    mask: NDArray[np.uint8] = cv2.transpose(np.repeat(inside, runs).reshape(width, height))
+    return mask.view(np.bool_)
 
 
 def area(counts: str, size: Size) -> int:

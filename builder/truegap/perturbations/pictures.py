@@ -1,0 +1,32 @@
+"""Pillow's pictures as arrays and back.
+
+Pillow keeps four bytes per RGB pixel, of which the last means nothing (RGBX). Taken as they are, they travel twice as
+fast as three channels do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PIL import Image
+
+from truegap.perturbations.hsv import Pixels
+
+_CHANNELS = 4
+
+
+def pixels_of(picture: Image.Image) -> Pixels:
+    """The pixels of a picture, converted to RGB if it is something else.
+
+    Returns:
+        RGBX (H, W, 4), not to be written to.
+    """
+    rgb = picture if picture.mode == "RGB" else picture.convert("RGB")
+    pixels = np.frombuffer(rgb.tobytes("raw", "RGBX"), np.uint8)
+    return pixels.reshape(rgb.height, rgb.width, _CHANNELS)
+
+
+def picture_of(pixels: Pixels) -> Image.Image:
+    """The picture, of mode RGB, of pixels RGB (H, W, 3) or RGBX (H, W, 4)."""
+    height, width, channels = pixels.shape
+    layout = "RGBX" if channels == _CHANNELS else "RGB"
+    return Image.frombytes("RGB", (width, height), np.ascontiguousarray(pixels).data, "raw", layout)
