@@ -44,7 +44,8 @@ SIZE = (480, 640)
 OBJECTS = 10
 
 STEPS = {
-    "decode": ("images.py", "decode"),
+    "decode": ("images.py", "opened"),
+    "to an array": ("pictures.py", "pixels_of"),
     "masks": ("rows.py", "regions_of"),
     "draw": ("draws.py", "draw_config"),
     "HSV": ("hsv.py", "to_hsv"),
@@ -155,13 +156,15 @@ def against_the_codec(made: Plan, rounds: int, folder: Path) -> None:
             each[2] += timed(lambda: codec_only(some, different))  # noqa: B023
     number = len(chosen)
     ours, codec, fewer = 1e3 * np.median(times, 0)[:, 0] / number
-    ratio, strict = (np.median(times[:, 0] / times[:, other], 0) for other in (1, 2))
+    each = [times[:, 0] / times[:, other] for other in (1, 2)]
+    ratio, strict = np.median(each, 1)
     print(
         f"\nall {len(CONFIGS)} configs of {number} images on one core, milliseconds per image, "
         f"median of {rounds} rounds"
     )
     print(f"{'decode once, encode the same outputs':<50}{codec:>8.1f}")
     print(f"{'build':<50}{ours:>8.1f}   ratio {ratio[0]:.2f}, of processor time {ratio[1]:.2f} (target 1.35)")
+    print(f"{'':<50}{'':>8}   by round {' '.join(f'{clock:.2f}' for clock, _ in each[0])}")
     print(
         f"{f'decode once, encode the {number_different / number:.1f} different outputs':<50}{fewer:>8.1f}   "
         f"ratio {strict[0]:.2f}, of processor time {strict[1]:.2f}"

@@ -28,5 +28,7 @@ def pixels_of(picture: Image.Image) -> Pixels:
 def picture_of(pixels: Pixels) -> Image.Image:
     """The picture, of mode RGB, of pixels RGB (H, W, 3) or RGBX (H, W, 4)."""
     height, width, channels = pixels.shape
-    layout = "RGBX" if channels == _CHANNELS else "RGB"
-    return Image.frombytes("RGB", (width, height), np.ascontiguousarray(pixels).data, "raw", layout)
+    # Not filled beforehand, which would cost more than the copy.
+    picture = Image.new("RGB", (width, height), None)
+    picture.frombytes(np.ascontiguousarray(pixels).data, "raw", "RGBX" if channels == _CHANNELS else "RGB")
+    return picture
