@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -246,6 +251,40 @@ def test_what_is_wrong_with_a_row_is_one_line(columns, config, message):
     with pytest.raises(truegap.UserError, match=message) as refused:
         truegap.perturbed(own(**columns), config)[0]
     assert "\n" not in str(refused.value)
+
+
+def test_objects_that_play_no_part_are_not_looked_at():
+    twice = [[{"id": 1, "box": [1, 1, 2, 2]}] * 2] * 2
+    dataset = own(person_boxes=[[[1, 1, 9, 9]]] * 2, objects=twice)
+    assert truegap.perturbed(dataset, "background-weak")[0]["perturbation"]["radius"] == 10
+    with pytest.raises(truegap.UserError, match="two objects have one id"):
+        truegap.perturbed(dataset, "object-weak")[0]
+
+
+_FAULTS = """
+import resource
+import numpy as np
+from truegap.build.live import _Change
+from truegap.perturbations import Options
+change = _Change("color-weak", None, None, Options())
+row = {"image": np.zeros((1000, 1000, 3), np.uint8), "image_id": "a"}
+faults = [resource.getrusage(resource.RUSAGE_SELF).ru_minflt for _ in range(20) if change(row)]
+print((faults[-1] - faults[4]) // 15)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="memory is glibc's affair")
+def test_a_rows_memory_is_used_again():
+    # given pictures of a thousand pages; when glibc is told to give memory back, and when it is not
+    def pages(**variables: str) -> int:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+        command = [sys.executable, "-c", _FAULTS]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env={**kept, **variables})
+        return int(done.stdout)
+
+    # then all are fetched for every row, or hardly any
+    assert pages(MALLOC_TRIM_THRESHOLD_="131072") > 700
+    assert pages() < 70
 
 
 def test_an_image_without_an_id_of_its_own_is_refused():

@@ -97,6 +97,28 @@ def test_swap_keeps_the_person_and_nothing_else(image, person):
     assert changed[~person].min() > 190
 
 
+@pytest.mark.parametrize("size", [(1, 300), (300, 1), (1, 1)])
+def test_a_narrow_donor_gives_the_same_every_time(image, person, size):
+    donor = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+    taken = np.zeros(size, bool)
+    taken[: size[0] // 2 + 1, : size[1] // 2 + 1] = True
+    drawn = Perturbation("background-swap", "same", donor="7")
+    # given memory with other contents beside the picture each time
+    results = set()
+    for level in range(20):
+        scratch = [np.full(length, level, np.uint8) for length in (64, 256, 1024, 4096)]
+        del scratch
+        results.add(redo(image, drawn, person_mask=person, donor=(donor, taken)).tobytes())
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("shape", [(9, 9), (9, 9, 5), (0, 9, 3)])
+def test_a_donor_that_is_no_picture_is_refused(image, person, shape):
+    drawn = Perturbation("background-swap", "same", donor="7")
+    with pytest.raises(ValueError, match=r"donor has shape .*: give RGB"):
+        redo(image, drawn, person_mask=person, donor=(np.zeros(shape, np.uint8), np.zeros(shape[:2], bool)))
+
+
 def test_painting_over_leaves_the_rest(image, person):
     filled = without_person(image, person)
     far = np.zeros(SIZE, bool)

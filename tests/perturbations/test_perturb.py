@@ -154,11 +154,16 @@ def test_a_fourth_channel_changes_no_pixel(image, person):
         Perturbation("control-hsv"),
         Perturbation("none"),
         Perturbation("person-removed"),
+        Perturbation("person-removed", options={"removal": "box"}),
+        Perturbation("object", object_ids=(OBJECTS[0].id,), options={"shape": "mask"}),
+        Perturbation("object-placebo", boxes=((1.0, 2.0, 9.0, 5.0),)),
         Perturbation("background-swap", "same", donor="2"),
     ]
-    given = {"person_mask": person, "objects": OBJECTS, "donors": {"2": (image[::-1].copy(), person[::-1].copy())}}
+    given = {"person_mask": person, "objects": OBJECTS, "object_masks": {OBJECTS[0].id: person[:, ::-1].copy()}}
     padded = np.concatenate([image, image[..., :1]], axis=2)
-    for one, other in zip(redo_all(image, drawn, **given), redo_all(padded, drawn, **given), strict=True):
+    plain, four = ({"2": (each[::-1].copy(), person[::-1].copy())} for each in (image, padded))
+    expected = redo_all(image, drawn, **given, donors=plain)
+    for one, other in zip(expected, redo_all(padded, drawn, **given, donors=four), strict=True):
         np.testing.assert_array_equal(other[..., :3], one)
     with pytest.raises(ValueError, match=r"give RGB \(height, width, 3\)"):
         redo(padded, drawn[0], person_mask=person)

@@ -41,9 +41,10 @@ def test_a_picture_does_not_follow_its_array():
     np.testing.assert_array_equal(np.asarray(picture), before)
 
 
-@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "CMYK", "1"])
+@pytest.mark.parametrize("mode", ["L", "LA", "RGBA", "P", "CMYK", "1", "F", "I"])
 def test_other_modes_are_converted_as_pillow_converts_them(mode):
-    picture = Image.fromarray(noise(8, 8, 3)).convert(mode)
+    colours = Image.fromarray(noise(8, 8, 3))
+    picture = colours.convert("L").convert(mode) if mode in ("F", "I") else colours.convert(mode)
     np.testing.assert_array_equal(pixels_of(picture)[..., :3], np.asarray(picture.convert("RGB")))
 
 
@@ -56,5 +57,11 @@ def test_a_perturbed_picture_can_be_perturbed_again():
 
 @pytest.mark.parametrize("size", [(0, 5), (5, 0)])
 def test_an_empty_picture_is_refused(size):
-    with pytest.raises(ValueError, match="give RGB"):
+    with pytest.raises(ValueError, match=f"image is {size[0]} x {size[1]}: give one that has pixels"):
         truegap.perturb(Image.new("RGB", size), "color", "weak")
+
+
+@pytest.mark.parametrize("pixels", [np.zeros((4, 4, 3), np.uint16), np.zeros((4, 4), np.uint8), noise(4, 4, 2)])
+def test_what_is_no_picture_is_refused(pixels):
+    with pytest.raises(TypeError, match="give uint8 RGB or RGBX"):
+        picture_of(pixels)

@@ -21,7 +21,7 @@ def blur_background(image: Pixels, radius: float, person: NDArray[np.bool_], *, 
     """Blurs everything but the persons.
 
     Args:
-        image: RGB, (H, W, 3).
+        image: RGB, (H, W, 3), or RGBX, (H, W, 4).
         radius: Standard deviation of the blur in pixels.
         person: (H, W), True where a person is; those pixels come back untouched.
         bleed: `paste` (the paper: blur all, paste the persons back) or `none` (normalised convolution over

@@ -35,7 +35,7 @@ def in_hsv(image: Pixels, change: Change) -> Pixels:
         change: What to do.
 
     Returns:
-        A new RGB array of the same shape.
+        A new array of the same shape.
     """
 
     def converted(strip: Pixels, into: Pixels) -> None:
@@ -46,7 +46,7 @@ def in_hsv(image: Pixels, change: Change) -> Pixels:
 
 
 def to_hsv(image: Pixels) -> Pixels:
-    """Hue, saturation and value of RGB pixels, for several calls of `from_hsv`."""
+    """Hue, saturation and value of RGB or RGBX pixels, for several calls of `from_hsv`."""
     hsv: Pixels = cv2.cvtColor(image, cv2.COLOR_RGB2HSV_FULL)
     return hsv
 

@@ -43,7 +43,7 @@ def black_out(image: Pixels, shapes: Sequence[Box | NDArray[np.bool_]], person: 
     """Blacks out boxes and masks.
 
     Args:
-        image: RGB, (H, W, 3).
+        image: RGB, (H, W, 3), or RGBX, (H, W, 4).
         shapes: What to black out, each a box in pixels or a mask (H, W).
         person: (H, W), True where a person is; those pixels come back untouched. None protects nobody.
 
@@ -68,7 +68,7 @@ def remove_person(image: Pixels, person: NDArray[np.bool_], *, removal: str = "m
     """Blacks out the persons: a gap that stays when nobody is in the picture is made by the context.
 
     Args:
-        image: RGB, (H, W, 3).
+        image: RGB, (H, W, 3), or RGBX, (H, W, 4).
         person: (H, W), True where a person is.
         removal: `mask` (the outline stays visible) or `box` (the rectangle around all persons).
 

@@ -125,7 +125,7 @@ def redo(
             mode `1` or `L`. `background` needs it; `object` leaves those pixels as they are.
         objects: The image's objects; those in `perturbation.object_ids` are blacked out.
         object_masks: Masks (H, W) by object id for `shape="mask"`; an object without one is blacked out by its box.
-        donor: RGB array and person mask of the image `perturbation.donor`; `background-swap` needs it.
+        donor: RGB or RGBX array and person mask of the image `perturbation.donor`; `background-swap` needs it.
 
     Returns:
         A new image of the same type and size.
@@ -137,6 +137,8 @@ def redo(
     if not isinstance(perturbation, Perturbation):
         raise TypeError(f"perturbation is {kind(perturbation)}: give what draw or perturb returned")
     if isinstance(image, Image.Image):
+        if 0 in image.size:
+            raise ValueError(f"image is {image.width} x {image.height}: give one that has pixels")
         pixels = pixels_of(image)
     elif isinstance(image, np.ndarray) and image.dtype == np.uint8:
         pixels = image
@@ -175,8 +177,9 @@ def redo_all(
         donors: RGB or RGBX array and person mask by image id, for `background-swap`.
 
     Yields:
-        A new array per perturbation, made when it is asked for: whoever is done with one before the next spares the
-        system from finding fresh memory, which costs as much as a blur.
+        A new array per perturbation, of the image's shape (RGB after a background swap), made when it is asked for:
+        whoever is done with one before the next spares the system from finding fresh memory, which costs as much as a
+        blur.
 
     Raises:
         ValueError: As for `redo`.
@@ -247,9 +250,9 @@ def _check(image: Pixels, person: Mask | None, object_masks: Mapping[int, Mask])
             raise ValueError(f"{what} is {kind(mask)} {mask.shape}: give booleans of shape {image.shape[:2]}")
 
 
-def _check_channels(image: Pixels, *channels: int) -> None:
+def _check_channels(image: Pixels, *channels: int, what: str = "image") -> None:
     if image.ndim != 3 or image.shape[2] not in channels or not image.size:  # noqa: PLR2004
-        raise ValueError(f"image has shape {image.shape}: give RGB (height, width, 3)")
+        raise ValueError(f"{what} has shape {image.shape}: give RGB (height, width, 3)")
 
 
 def _hsv_change(drawn: Perturbation) -> Change | None:
@@ -286,6 +289,7 @@ def _apply(
         case "background-swap":
             if drawn.donor is None or drawn.donor not in donors:
                 raise ValueError(f"background-swap needs the image {drawn.donor!r} and its person mask: pass donor")
+            _check_channels(donors[drawn.donor][0], 3, 4, what="donor")
             return swap_background(image, _needed(person, drawn), *donors[drawn.donor])
     return image.copy()
 

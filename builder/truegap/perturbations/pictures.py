@@ -26,7 +26,19 @@ def pixels_of(picture: Image.Image) -> Pixels:
 
 
 def picture_of(pixels: Pixels) -> Image.Image:
-    """The picture, of mode RGB, of pixels RGB (H, W, 3) or RGBX (H, W, 4)."""
+    """The picture of some pixels.
+
+    Args:
+        pixels: uint8, RGB (H, W, 3) or RGBX (H, W, 4).
+
+    Returns:
+        A picture of mode RGB with memory of its own; its fourth bytes, which mean nothing, are those given.
+
+    Raises:
+        TypeError: They are something else, of which Pillow would take bytes as they come.
+    """
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in (3, _CHANNELS):  # noqa: PLR2004
+        raise TypeError(f"pixels are {pixels.dtype} {pixels.shape}: give uint8 RGB or RGBX (height, width, 3 or 4)")
     height, width, channels = pixels.shape
     # Not filled beforehand, which would cost more than the copy.
     picture = Image.new("RGB", (width, height), None)

@@ -46,7 +46,8 @@ def without_person(image: Pixels, person: NDArray[np.bool_]) -> Pixels:
     """The image with its persons painted over from around them."""
     height, width = image.shape[:2]
     scale = min(_INPAINT_SIDE / max(height, width), 1.0)
-    size = (max(round(width * scale), 1), max(round(height * scale), 1))
+    # Of a picture one pixel high or wide, inpainting reads what lies beside it.
+    size = (max(round(width * scale), 2), max(round(height * scale), 2))
     small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     mask = cv2.resize(person.view(np.uint8), size, interpolation=cv2.INTER_AREA)
     mask = cv2.dilate(np.minimum(mask, 1), np.ones((_MARGIN, _MARGIN), np.uint8))
