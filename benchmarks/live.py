@@ -6,9 +6,9 @@ With a folder it takes COCO-gender's photographs from it, without one those that
 `original` of them. Both sides change the rows that `load_dataset` gives, by a transform.
 
 Row by row, in processor time: both work on one core. Reading and decoding a row is the same for both and is timed
-alone: no way of perturbing can be faster than it, so `bound` is the ratio that a perturbation for nothing would have,
-and `added` compares what each side takes beyond reading. In batches of 32, on the clock: what one writes with Pillow
-goes on with one core, `perturbed` decodes and changes the rows of a batch on all of them.
+alone: row by row no way of perturbing can be faster than it, so `bound` is the ratio that a perturbation for nothing
+would have, and `added` compares what each side takes beyond reading. In batches of 32, on the clock: what one writes
+with Pillow goes on with one core, `perturbed` decodes and changes the rows of a batch on all of them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def main() -> None:
             sides = original, original.with_transform(pillow_way(config)), truegap.perturbed(original, config)
             read, theirs, ours = best(sides, by_row, options)
             print(f"{config:<20}{figures(read, theirs, ours)}{theirs / read:>7.1f}", end="")
-            print(f"{(theirs - read) / (ours - read):>7.1f}", end="", flush=True)
+            added = f"{(theirs - read) / (ours - read):.1f}" if ours > read else "-"
+            print(f"{added:>7}", end="", flush=True)
             print(figures(*best(sides, by_batch, options)))
 
 
