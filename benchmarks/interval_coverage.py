@@ -1,6 +1,6 @@
 """How often do the intervals hold the truth, and do the tests raise false alarms? By simulation.
 
-    python benchmarks/coverage.py [--worlds 400]
+    python benchmarks/interval_coverage.py [--worlds 400]
 
 Every world is a fresh sample of images from the same population. The truth is the mean of the score over all worlds
 (its expectation at this sample size); an interval of nominal 95 % should hold it in 95 % of the worlds. `±` is the
