@@ -19,9 +19,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from truegap.perturbations import draw, perturb
-from truegap.perturbations.background import gaussian_blur
-from truegap.perturbations.color import hue_shift
-from truegap.perturbations.hsv import in_hsv
+from truegap.perturbations.blur import gaussian_blur
+from truegap.perturbations.hsv import from_hsv, to_hsv
 from truegap.schema import Feature, Perturbation, Region, Strength
 
 ROUNDS = 15
@@ -99,9 +98,10 @@ def main() -> None:
 def where_time_goes(image: np.ndarray) -> None:
     height, width = image.shape[:2]
     mask = np.ones((height, width), np.uint8)
+    planes = to_hsv(image)
     steps: dict[str, Call] = {
-        "color, lighting: to HSV and back": lambda: in_hsv(image, lambda hsv, into: np.copyto(into, hsv)),
-        "color: the same with the shift": lambda: in_hsv(image, hue_shift(20)),
+        "color, lighting: to HSV": lambda: to_hsv(image),
+        "color, lighting: shift and back": lambda: from_hsv(planes, hue=20),
         "background: three box blurs": lambda: gaussian_blur(image, 40),
         "background, object: paste by mask": lambda: cv2.copyTo(image, mask, image.copy()),
         "all: draw": lambda: draw("color", "strong", image_id="1"),

@@ -1,9 +1,8 @@
 """A picture told from others without the picture: the average colours of sixteen cells.
 
-Two machines may build the same picture with other bytes. Encoders and decoders of JPEG round differently from version
-to version, and OpenCV's conversions of colours from processor to processor: each pixel may differ by a level, mostly in
-the same direction. So beside the SHA-256 of a picture stand these averages, from which nobody can make the picture
-again, and by which two of them are compared.
+Two machines may build the same picture with other bytes: encoders and decoders of JPEG round differently from version
+to version, so that each pixel may differ by a level, mostly in the same direction. So beside the SHA-256 of a picture
+stand these averages, from which nobody can make the picture again, and by which two of them are compared.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ PRECISION = 64
 """Parts of a level, of which there are 255, that are kept."""
 
 ROUNDING = 1.5
-"""Levels by which averages may differ where nothing but rounding does: one from a conversion of colours, and half of
-one from the encoder. Measured on 25 photographs, shifted in hue and value by OpenCV's two conversions: at most 1.34."""
+"""Levels by which averages may differ where nothing but rounding does: one from the decoder, half of one from the
+encoder."""
 
 
 def averages(encoded: bytes) -> list[int]:

@@ -37,7 +37,7 @@ SHARD_SIZE = 256
 _SHORT = 40
 """Characters of a value that is shown."""
 
-VERSIONED = ("truegap", "numpy", "pillow", "opencv-python-headless", "pycocotools", "pyarrow", "datasets")
+VERSIONED = ("truegap", "numpy", "pillow", "numba", "opencv-python-headless", "pycocotools", "pyarrow", "datasets")
 
 
 @dataclass(frozen=True, slots=True)

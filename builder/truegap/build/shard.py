@@ -21,8 +21,7 @@ from truegap.build.manifest import write_json
 from truegap.build.row_group import IMAGE, PERTURBATION, Own, RowGroup
 from truegap.build.rows import Regions, fields_of, hash_written, perturbation_field, regions_of, written
 from truegap.perturbations import Options, redo_all
-from truegap.perturbations.hsv import Pixels
-from truegap.perturbations.pictures import pixels_of
+from truegap.perturbations.pictures import Pixels, pixels_of
 from truegap.schema import SWAP, Example, Perturbation
 
 SUMMARY = "shard.json"

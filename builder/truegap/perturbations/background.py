@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from truegap.perturbations.hsv import Pixels
+from truegap.perturbations.blur import gaussian_blur
+from truegap.perturbations.pictures import Pixels
 from truegap.schema import Strength
 
 RADIUS = {Strength.WEAK: 10.0, Strength.MIDDLE: 25.0, Strength.STRONG: 40.0}
@@ -34,27 +35,6 @@ def blur_background(image: Pixels, radius: float, person: NDArray[np.bool_], *, 
     blurred = _blur_outside(image, radius, mask) if bleed == "none" else gaussian_blur(image, radius)
     # Through a mask, OpenCV copies in place: the persons go onto the blurred picture.
     cv2.copyTo(image, mask, blurred)
-    return blurred
-
-
-def gaussian_blur(image: NDArray[np.uint8], radius: float) -> NDArray[np.uint8]:
-    """A Gaussian blur made of three box blurs, as Pillow's `ImageFilter.GaussianBlur`.
-
-    Pillow's boxes have a fractional width; these have the whole odd widths whose variances add up closest
-    to it (at most 3 levels from Pillow at radius 10, 2 at 25 and 40), which OpenCV runs several times faster.
-    """
-    if image.shape[2:] == (3,):
-        # Four channels are summed a tenth faster than three, both conversions included.
-        padded = cv2.cvtColor(image, cv2.COLOR_RGB2RGBA)
-        rgb: NDArray[np.uint8] = cv2.cvtColor(_blur(padded, radius, padded), cv2.COLOR_RGBA2RGB)
-        return rgb
-    return _blur(image, radius, np.empty_like(image))
-
-
-def _blur(image: NDArray[np.uint8], radius: float, blurred: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    for width in box_widths(radius):
-        # In place from the second pass on: fresh memory costs as much as the blur.
-        image = cv2.blur(image, (width, width), dst=blurred, borderType=cv2.BORDER_REPLICATE)
     return blurred
 
 

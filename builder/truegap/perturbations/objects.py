@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from truegap.perturbations.hsv import Pixels
 from truegap.perturbations.keys import Key
 from truegap.perturbations.options import Options
+from truegap.perturbations.pictures import Pixels
 from truegap.schema import Box, Strength
 
 SHARE = {Strength.WEAK: 0.1, Strength.MIDDLE: 0.2, Strength.STRONG: 0.3}

@@ -12,13 +12,11 @@ from PIL import Image
 
 from truegap.perturbations.arguments import Mask, MaskLike, as_mask, as_masks, as_options, as_regions, kind
 from truegap.perturbations.background import RADIUS, blur_background
-from truegap.perturbations.color import hue_shift
-from truegap.perturbations.hsv import Change, Pixels, from_hsv, in_hsv, to_hsv
+from truegap.perturbations.hsv import from_hsv, to_hsv
 from truegap.perturbations.keys import Key
-from truegap.perturbations.lighting import value_shift
 from truegap.perturbations.objects import black_out, draw_objects, remove_person
 from truegap.perturbations.options import Options
-from truegap.perturbations.pictures import picture_of, pixels_of
+from truegap.perturbations.pictures import Pixels, picture_of, pixels_of
 from truegap.perturbations.placebo import place_rectangles
 from truegap.perturbations.shifts import draw_shift
 from truegap.perturbations.swap import swap_background
@@ -187,13 +185,14 @@ def redo_all(
     masks = object_masks or {}
     _check(image, person_mask, masks)
     image = np.ascontiguousarray(image)
-    changes = [_hsv_change(drawn) for drawn in perturbations]
-    hsv = to_hsv(image) if sum(map(bool, changes)) > 1 else None
-    for drawn, change in zip(perturbations, changes, strict=True):
-        if change is None:
+    planes = None
+    for drawn in perturbations:
+        shifts = _shifts(drawn)
+        if shifts is None:
             yield _apply(image, drawn, person_mask, objects, masks, donors or {})
         else:
-            yield in_hsv(image, change) if hsv is None else from_hsv(hsv, change, channels=image.shape[2])
+            planes = to_hsv(image) if planes is None else planes
+            yield from_hsv(planes, channels=image.shape[2], **shifts)
 
 
 def perturb(
@@ -255,15 +254,15 @@ def _check_channels(image: Pixels, *channels: int, what: str = "image") -> None:
         raise ValueError(f"{what} has shape {image.shape}: give RGB (height, width, 3)")
 
 
-def _hsv_change(drawn: Perturbation) -> Change | None:
-    """What a perturbation does to hue and value; None where it does something else."""
+def _shifts(drawn: Perturbation) -> dict[str, int] | None:
+    """What a perturbation adds to hue and value; None where it does something else."""
     match drawn.feature:
         case Feature.COLOR:
-            return hue_shift(drawn.shift or 0)
+            return {"hue": drawn.shift or 0}
         case Feature.LIGHTING:
-            return value_shift(drawn.shift or 0)
+            return {"value": drawn.shift or 0}
         case "control-hsv":
-            return lambda hsv, into: np.copyto(into, hsv)
+            return {}
     return None
 
 

@@ -7,9 +7,11 @@ fast as three channels do.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
-from truegap.perturbations.hsv import Pixels
+Pixels = NDArray[np.uint8]
+"""RGB (H, W, 3), or RGBX (H, W, 4)."""
 
 _CHANNELS = 4
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from truegap.perturbations.hsv import Pixels
+from truegap.perturbations.pictures import Pixels
 
 _INPAINT_SIDE = 256
 """Long side at which persons are painted over: what is behind them is made up anyway."""

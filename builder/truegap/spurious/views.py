@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truegap.build.rows import Regions
-from truegap.perturbations.hsv import Pixels, to_hsv
+from truegap.perturbations.hsv import to_hsv
 from truegap.perturbations.objects import pixel_bounds, remove_person
+from truegap.perturbations.pictures import Pixels
 from truegap.regions.combine import is_part, is_person
 from truegap.schema import Feature
 
-VERSION = 2
+VERSION = 3
 """Of the pictures and categories made here: the same version gives the same pixels and the same columns."""
 
 PATCHES = 8
@@ -78,7 +79,7 @@ def lighting_patches(pixels: Pixels, channels: Lighting = "hsv") -> Pixels:
     >>> lighting_patches(np.full((16, 16, 3), 90, np.uint8), "value")[0, 0].tolist()
     [90, 90, 90]
     """
-    small: Pixels = cv2.resize(to_hsv(pixels), (PATCHES, PATCHES), interpolation=cv2.INTER_AREA)
+    small = np.dstack([cv2.resize(each, (PATCHES, PATCHES), interpolation=cv2.INTER_AREA) for each in to_hsv(pixels)])
     return np.repeat(small[..., 2:], 3, axis=2) if channels == "value" else small
 
 
