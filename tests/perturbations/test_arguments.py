@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from truegap.perturbations import Options, draw, perturb, redo
-from truegap.schema import Region
+from truegap.schema import Perturbation, Region
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (12, 16, 3), np.uint8)
 OBJECTS = [Region(number, "cup", (2.0 * number, 1.0, 3.0, 8.0)) for number in range(6)]
@@ -124,3 +124,28 @@ def test_an_iterator_of_objects_is_not_used_up():
 def test_a_row_is_not_what_was_drawn():
     with pytest.raises(TypeError, match=r"^perturbation is dict: give what draw or perturb returned$"):
         redo(IMAGE, {"feature": "color"})
+
+
+@pytest.mark.parametrize("shift", [256, -256, 10**12, 2**70, 1.5, float("nan"), "x"])
+@pytest.mark.parametrize("feature", ["color", "lighting"])
+def test_a_shift_beyond_the_scale_is_refused(feature, shift):
+    with pytest.raises(ValueError, match=r"shift is .*: give a whole number from -255 to 255"):
+        redo(IMAGE, Perturbation(feature, shift=shift))
+
+
+@pytest.mark.parametrize("radius", [-3, 1e9, float("inf"), float("nan"), "x"])
+@pytest.mark.parametrize("bleed", ["paste", "none"])
+def test_a_radius_beyond_any_picture_is_refused(bleed, radius):
+    nobody = np.zeros(IMAGE.shape[:2], bool)
+    with pytest.raises(ValueError, match=r"radius is .*: give a number from 0 to 10000"):
+        redo(IMAGE, Perturbation("background", radius=radius, options={"bleed": bleed}), person_mask=nobody)
+
+
+def test_numbers_of_numpy_are_numbers():
+    nobody = np.zeros(IMAGE.shape[:2], bool)
+    for plain, of_numpy in ((200, np.uint8(200)), (-7, np.int64(-7))):
+        wanted = redo(IMAGE, Perturbation("color", shift=plain))
+        np.testing.assert_array_equal(redo(IMAGE, Perturbation("color", shift=of_numpy)), wanted)
+    wanted = redo(IMAGE, Perturbation("background", radius=2.5), person_mask=nobody)
+    found = redo(IMAGE, Perturbation("background", radius=np.float32(2.5)), person_mask=nobody)
+    np.testing.assert_array_equal(found, wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
@@ -17,35 +18,64 @@ def double(numbers):
 """
 
 
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder where code is kept, whatever the environment says."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def double(tmp_path, kept):
+    file = tmp_path / "loops.py"
+    file.write_text(LOOP)
+    return lambda: defined_in(str(file))
+
+
 def defined_in(file: str):
     names: dict[str, object] = {}
     exec(compile(LOOP, file, "exec"), names)  # noqa: S102  # a function of a file that the test chooses
     return names["double"]
 
 
-def test_code_is_kept_for_the_next_process(tmp_path):
-    # given a module on disk
-    file = tmp_path / "loops.py"
-    file.write_text(LOOP)
+def doubled(function):
     numbers = np.arange(3)
-    # when its loop runs
-    compiled(defined_in(str(file)))(numbers)
-    # then it did its work, and its machine code lies beside it
-    assert numbers.tolist() == [0, 2, 4]
-    assert list((tmp_path / "__pycache__").glob("loops.double*.nbc"))
+    function(numbers)
+    return numbers.tolist()
 
 
-def test_it_runs_also_where_no_code_can_be_kept():
+def test_code_is_kept_for_the_next_process(double, kept):
+    # given a loop that ran
+    assert doubled(compiled(double())) == [0, 2, 4]
+    # when numba meets it again; then it takes what lies on disk
+    again = numba.njit(double(), cache=True, nogil=True, error_model="numpy")
+    assert doubled(again) == [0, 2, 4]
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.parametrize("what", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("left", [0, 20])
+def test_damaged_code_is_not_needed(double, kept, what, left):
+    compiled(double())(np.arange(3))
+    (file,) = kept.rglob(what)
+    file.write_bytes(file.read_bytes()[:left])
+    function = compiled(double())
+    assert doubled(function) == doubled(function) == [0, 2, 4]
+
+
+def test_it_runs_also_where_no_code_can_be_kept(monkeypatch):
     # given a function of no file, for which numba finds no folder, as on a machine where nothing may be written
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     function = defined_in("<nowhere>")
-    from numba import njit
-
     with pytest.raises(RuntimeError, match="cannot cache"):
-        njit(function, cache=True)
-    # when it is compiled all the same; then it works
-    numbers = np.arange(3)
-    compiled(function)(numbers)
-    assert numbers.tolist() == [0, 2, 4]
+        numba.njit(function, cache=True)
+    assert doubled(compiled(function)) == [0, 2, 4]
+
+
+def test_what_is_wrong_with_the_arguments_is_said(double):
+    with pytest.raises(numba.TypingError):
+        compiled(double())("text")
 
 
 def test_who_perturbs_nothing_does_not_wait_for_the_compiler():

@@ -85,14 +85,15 @@ def test_hue_shift_on_pillows_scale_not_on_opencvs():
     # given pure red, whose hue is 0; when it is shifted by a third of the circle; then it is green
     red = np.full((2, 2, 3), (255, 0, 0), np.uint8)
     green = redo(red, Perturbation(feature="color", strength="strong", shift=85))
-    assert np.abs(green.astype(int) - (0, 255, 0)).max() <= 3
+    assert green[0, 0].tolist() == [0, 255, 0]
 
 
 def test_value_shift_is_clipped_and_keeps_hue_and_saturation():
     image = np.full((2, 2, 3), (250, 125, 0), np.uint8)
     brighter = redo(image, Perturbation(feature="lighting", strength="strong", shift=30))
     darker = redo(image, Perturbation(feature="lighting", strength="strong", shift=-250))
-    assert np.abs(brighter.astype(int) - (255, 128, 0)).max() <= 2
+    # 126 and not 128: Pillow cuts the fraction of the hue
+    assert brighter[0, 0].tolist() == [255, 126, 0]
     assert darker.max() == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ MaskLike = Mask | NDArray[np.uint8] | Image.Image
 
 _MODES = ("1", "L")
 _TOPS = (0, 1, 255)
+
+_LARGEST_SHIFT = 255
+_LARGEST_RADIUS = 10_000
 
 
 def as_mask(mask: Any, what: str, size: Size) -> Mask:
@@ -54,6 +58,32 @@ def as_mask(mask: Any, what: str, size: Size) -> Mask:
     if top not in _TOPS or not np.array_equal(inside, mask == (top or 1)):
         raise ValueError(f"{what} holds other values than 0 and 1, or 0 and 255: for grey levels give `mask > 127`")
     return np.asarray(inside)
+
+
+def as_shift(shift: Any) -> int:
+    """A shift of hue or value; None is no shift.
+
+    Raises:
+        ValueError: It is no whole number, or one beyond the scale.
+    """
+    if shift is None:
+        return 0
+    if not isinstance(shift, Integral) or abs(int(shift)) > _LARGEST_SHIFT:
+        raise ValueError(f"shift is {shift!r}: give a whole number from {-_LARGEST_SHIFT} to {_LARGEST_SHIFT}")
+    return int(shift)
+
+
+def as_radius(radius: Any) -> float:
+    """The radius of a blur in pixels; None is no blur.
+
+    Raises:
+        ValueError: It is no number, negative, or beyond any picture.
+    """
+    if radius is None:
+        return 0.0
+    if not isinstance(radius, Real) or not 0 <= float(radius) <= _LARGEST_RADIUS:
+        raise ValueError(f"radius is {radius!r}: give a number from 0 to {_LARGEST_RADIUS}")
+    return float(radius)
 
 
 def as_masks(masks: Any, size: Size) -> dict[int, Mask] | None:

@@ -8,14 +8,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from truegap.perturbations.blur import gaussian_blur
+from truegap.perturbations.blur import PASSES, gaussian_blur
 from truegap.perturbations.pictures import Pixels
 from truegap.schema import Strength
 
 RADIUS = {Strength.WEAK: 10.0, Strength.MIDDLE: 25.0, Strength.STRONG: 40.0}
 """Blur radius, which is Pillow's word for the standard deviation in pixels (Hirota et al. 2025)."""
-
-_PASSES = 3
 
 
 def blur_background(image: Pixels, radius: float, person: NDArray[np.bool_], *, bleed: str = "paste") -> Pixels:
@@ -39,19 +37,19 @@ def blur_background(image: Pixels, radius: float, person: NDArray[np.bool_], *, 
 
 
 def box_widths(radius: float) -> list[int]:
-    """Three odd widths w with sum of (w**2 - 1) / 12 closest to radius**2.
+    """Three odd widths w with sum of (w**2 - 1) / 12 closest to radius**2, for `bleed="none"`.
 
     >>> box_widths(10), box_widths(40)
     ([19, 19, 21], [79, 79, 81])
     """
-    ideal = math.sqrt(12 * radius**2 / _PASSES + 1)
+    ideal = math.sqrt(12 * radius**2 / PASSES + 1)
     narrow = int((ideal - 1) // 2) * 2 + 1
-    variance = {wide: sum(w * w - 1 for w in _mixed(narrow, wide)) / 12 for wide in range(_PASSES + 1)}
+    variance = {wide: sum(w * w - 1 for w in _mixed(narrow, wide)) / 12 for wide in range(PASSES + 1)}
     return _mixed(narrow, min(variance, key=lambda wide: abs(variance[wide] - radius**2)))
 
 
 def _mixed(narrow: int, wide: int) -> list[int]:
-    return [narrow] * (_PASSES - wide) + [narrow + 2] * wide
+    return [narrow] * (PASSES - wide) + [narrow + 2] * wide
 
 
 def _blur_outside(image: Pixels, radius: float, person: NDArray[np.uint8]) -> Pixels:

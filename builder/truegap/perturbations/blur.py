@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from truegap.perturbations.compiled import compiled
 from truegap.perturbations.pictures import Pixels
 
-_PASSES = 3
+PASSES = 3
+"""Box blurs in each direction."""
 
 _ONE = 1 << 24
 """Weights are counted in this part of one, as Pillow counts them."""
@@ -20,7 +21,7 @@ _word, _level = np.uint32, np.uint8  # numba takes these for casts
 
 
 def gaussian_blur(image: Pixels, radius: float) -> Pixels:
-    """What `ImageFilter.GaussianBlur(radius)` of Pillow gives, level by level, several times faster.
+    """What `ImageFilter.GaussianBlur(radius)` of Pillow gives, level by level, some five times faster.
 
     Args:
         image: RGB (H, W, 3), or RGBX (H, W, 4).
@@ -42,7 +43,7 @@ def gaussian_blur(image: Pixels, radius: float) -> Pixels:
 
 def _blur_down(source: NDArray[np.uint8], blurred: NDArray[np.uint8], box: tuple[int, int, int]) -> None:
     """All passes, to and fro between two matrices of bytes; an odd number of them ends in the second."""
-    for _ in range(_PASSES):
+    for _ in range(PASSES):
         _average_down(source, blurred, *box)
         source, blurred = blurred, source
 
@@ -57,7 +58,7 @@ def box_of(radius: float) -> tuple[int, int, int]:
     ((9, 840963, 399459), (39, 209747, 103601))
     """
     single = np.float32
-    variance = single(radius) * single(radius) / single(_PASSES)
+    variance = single(radius) * single(radius) / single(PASSES)
     length = single(math.sqrt(12.0 * float(variance) + 1.0))
     inner = single(math.floor((float(length) - 1.0) / 2.0))
     outer = inner + 1

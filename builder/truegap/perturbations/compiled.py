@@ -13,29 +13,38 @@ def compiled(loop: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Has numba compile a function over NumPy arrays; it runs without the interpreter's lock.
 
     Nothing is compiled, and numba is not loaded, before the function first runs: what perturbs nothing does not wait
-    for it. Compiled code is kept on disk for the next process. Arithmetic is done as written, without the liberties of
-    "fast math", so that every processor gives the same bits.
+    for it. Compiled code is kept on disk for the next process, where that is possible. Arithmetic is done as written,
+    without the liberties of "fast math", so that every processor gives the same bits.
 
     Args:
-        loop: Writes its results to arrays that it is given; what else of its module it names must be constants.
+        loop: Writes its results to arrays that it is given; what else it names must be constants of the same file, by
+            whose time and size numba knows whether the kept code is that of today.
 
     Returns:
         The same function.
     """
 
     @cache
-    def machine_code() -> Callable[Arguments, None]:
+    def machine_code(*, kept: bool) -> Callable[Arguments, None]:
         from numba import njit
 
-        try:
-            code: Callable[Arguments, None] = njit(loop, cache=True, nogil=True, error_model="numpy")
-        except RuntimeError:
-            # Neither the package's folder nor the user's can be written to: each process compiles for itself.
-            code = njit(loop, nogil=True, error_model="numpy")
+        code: Callable[Arguments, None] = njit(loop, cache=kept, nogil=True, error_model="numpy")
         return code
+
+    keeps = True
 
     @wraps(loop)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
-        machine_code()(*args, **kwargs)
+        nonlocal keeps
+        if keeps:
+            try:
+                machine_code(kept=True)(*args, **kwargs)
+            except Exception:  # noqa: BLE001  # a damaged file of code can raise anything
+                # No folder to keep code in, a full disk, a damaged file: this process compiles for itself. What is
+                # wrong with the loop or its arguments comes up again.
+                keeps = False
+            else:
+                return
+        machine_code(kept=False)(*args, **kwargs)
 
     return run

@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from truegap.perturbations.arguments import Mask, MaskLike, as_mask, as_masks, as_options, as_regions, kind
+from truegap.perturbations.arguments import (
+    Mask,
+    MaskLike,
+    as_mask,
+    as_masks,
+    as_options,
+    as_radius,
+    as_regions,
+    as_shift,
+    kind,
+)
 from truegap.perturbations.background import RADIUS, blur_background
 from truegap.perturbations.hsv import from_hsv, to_hsv
 from truegap.perturbations.keys import Key
@@ -130,7 +140,8 @@ def redo(
 
     Raises:
         TypeError: The image is neither a PIL image nor a uint8 array, or another argument is of a wrong type.
-        ValueError: A shape or a mask's value does not fit, a mask is missing, or an object id is not among the objects.
+        ValueError: A shape or a mask's value does not fit, a mask is missing, an object id is not among the objects, or
+            the shift or the radius is no number that can be drawn.
     """
     if not isinstance(perturbation, Perturbation):
         raise TypeError(f"perturbation is {kind(perturbation)}: give what draw or perturb returned")
@@ -258,9 +269,9 @@ def _shifts(drawn: Perturbation) -> dict[str, int] | None:
     """What a perturbation adds to hue and value; None where it does something else."""
     match drawn.feature:
         case Feature.COLOR:
-            return {"hue": drawn.shift or 0}
+            return {"hue": as_shift(drawn.shift)}
         case Feature.LIGHTING:
-            return {"value": drawn.shift or 0}
+            return {"value": as_shift(drawn.shift)}
         case "control-hsv":
             return {}
     return None
@@ -278,7 +289,7 @@ def _apply(
     protected = person if options.protect_person else None
     match drawn.feature:
         case Feature.BACKGROUND:
-            return blur_background(image, drawn.radius or 0.0, _needed(person, drawn), bleed=options.bleed)
+            return blur_background(image, as_radius(drawn.radius), _needed(person, drawn), bleed=options.bleed)
         case Feature.OBJECT:
             return _black_out(image, drawn, protected, objects, object_masks, options)
         case "object-placebo":
