@@ -78,6 +78,16 @@ def test_what_is_wrong_with_the_arguments_is_said(double):
         compiled(double())("text")
 
 
-def test_who_perturbs_nothing_does_not_wait_for_the_compiler():
-    code = "import sys, truegap.perturbations; print('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+PROGRAM = """
+import sys, numpy, truegap
+for count in range(int(sys.argv[1])):
+    truegap.perturb(numpy.zeros((1000, 4000, 3), numpy.uint8), "color", "weak")
+print("numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("pictures", "loaded"), [(0, False), (2, False), (3, True)])
+def test_few_pictures_do_not_wait_for_the_compiler(pictures, loaded):
+    # given pictures of four megapixels, each converted to and fro
+    command = [sys.executable, "-c", PROGRAM, str(pictures)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"{loaded}\n"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
-from truegap.perturbations import redo, redo_all
+from truegap.perturbations import blur, compiled, hsv, redo, redo_all
 from truegap.perturbations.blur import gaussian_blur
 from truegap.perturbations.hsv import from_hsv, to_hsv
 from truegap.schema import Perturbation
@@ -70,6 +70,35 @@ def test_background_is_pillows_gaussian_blur(photographs, radius):
 def test_blur_is_pillows_at_any_size_and_radius(height, width, radius, seed):
     image = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
     np.testing.assert_array_equal(gaussian_blur(image, radius), _blurred_by_pillow(image, radius))
+
+
+@pytest.mark.parametrize("size", [(48, 64), (4, 1), (1, 3)])
+@pytest.mark.parametrize("channels", [3, 4])
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        *(Perturbation("color", shift=shift) for shift in (-255, -9, 200)),
+        *(Perturbation("lighting", shift=shift) for shift in (-255, -9, 200)),
+        Perturbation("control-hsv"),
+        Perturbation("background", radius=3.0),
+    ],
+)
+def test_few_pixels_and_many_come_out_the_same(monkeypatch, drawn, channels, size):
+    # given a picture of all kinds of colors
+    image = np.random.default_rng(0).integers(0, 256, (*size, channels), np.uint8)
+    nobody = np.zeros(size, bool)
+    (with_code,) = redo_all(image, [drawn], person_mask=nobody)
+    # when it is perturbed by a process that has come by few
+    monkeypatch.setattr(compiled, "WORTHWHILE", 10**12)
+    for name in ("_to_hsv", "_from_hsv"):
+        monkeypatch.setattr(hsv, name, None)
+    monkeypatch.setattr(blur, "_average_down", None)
+    (with_pillow,) = redo_all(image, [drawn], person_mask=nobody)
+    # then without any machine code it is the same, of the same kind
+    np.testing.assert_array_equal(with_pillow[..., :3], with_code[..., :3])
+    assert with_pillow.shape == with_code.shape
+    assert with_pillow.flags.c_contiguous
+    assert with_pillow.flags.writeable
 
 
 @pytest.mark.parametrize("drawn", [Perturbation("color", shift=9), Perturbation("background", radius=3.0)])

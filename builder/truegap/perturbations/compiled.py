@@ -1,4 +1,4 @@
-"""Loops over pixels as machine code."""
+"""Loops over pixels as machine code, once there are pixels enough."""
 
 from __future__ import annotations
 
@@ -7,6 +7,21 @@ from functools import cache, wraps
 from typing import ParamSpec
 
 Arguments = ParamSpec("Arguments")
+
+WORTHWHILE = 20_000_000
+"""Pixels for which Pillow takes as much longer than machine code as the compiler takes to load: a second."""
+
+_done = {"pixels": 0}
+
+
+def pays_by_now(pixels: int) -> bool:
+    """Counts pixels that are to be changed; says whether this process has come by so many that machine code pays.
+
+    Until then Pillow does the work, whose levels are the same: one picture has not to wait for the compiler, and
+    thousands take at most a second longer than if they had waited for it at once.
+    """
+    _done["pixels"] += pixels
+    return _done["pixels"] > WORTHWHILE
 
 
 def compiled(loop: Callable[Arguments, None]) -> Callable[Arguments, None]:

@@ -1,7 +1,7 @@
 """Hue and value of 8-bit pixels, shifted on the 0-255 scale of Pillow's `HSV` mode.
 
 Both ways give what Pillow gives, level by level, for each of the 16.7 million colors (the tests go through them all),
-ten times faster.
+ten times faster. A process's first pictures are left to Pillow itself.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from truegap.perturbations.compiled import compiled
-from truegap.perturbations.pictures import Pixels
+from truegap.perturbations.compiled import compiled, pays_by_now
+from truegap.perturbations.pictures import Pixels, picture_of, pixels_of
 
 Planes = NDArray[np.uint8]
 """Hue, saturation and value, (3, H, W)."""
@@ -31,6 +32,8 @@ def to_hsv(image: Pixels) -> Planes:
     Args:
         image: RGB or RGBX, (H, W, 3 or 4), contiguous.
     """
+    if not pays_by_now(image[..., 0].size):
+        return np.stack([np.asarray(band) for band in picture_of(image).convert("HSV").split()])
     rgbx = image if image.shape[2] == _RGBX else cv2.cvtColor(image, cv2.COLOR_RGB2RGBA)
     planes = np.empty((3, *image.shape[:2]), np.uint8)
     hues, saturations, values = planes.reshape(3, -1)
@@ -52,6 +55,11 @@ def from_hsv(planes: Planes, *, hue: int = 0, value: int = 0, channels: int = 3)
     Returns:
         A new array (H, W, channels).
     """
+    if not pays_by_now(planes[0].size):
+        brightened = np.clip(planes[2].astype(np.int16) + value, 0, 255).astype(np.uint8)
+        bands = planes[0] + np.uint8(hue % 256), planes[1], brightened
+        picture = Image.merge("HSV", [Image.fromarray(band) for band in bands]).convert("RGB")
+        return pixels_of(picture)[..., :channels].copy()
     rgbx: Pixels = np.empty((*planes.shape[1:], _RGBX), np.uint8)
     hues, saturations, values = planes.reshape(3, -1)
     _from_hsv(hues, saturations, values, _packed(rgbx), hue % 256, value)
