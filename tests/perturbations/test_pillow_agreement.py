@@ -101,15 +101,6 @@ def test_few_pixels_and_many_come_out_the_same(monkeypatch, drawn, channels, siz
     assert with_pillow.flags.writeable
 
 
-@pytest.mark.parametrize("drawn", [Perturbation("color", shift=9), Perturbation("background", radius=3.0)])
-def test_a_fourth_channel_changes_nothing(drawn):
-    rgbx = np.random.default_rng(0).integers(0, 256, (9, 7, 4), np.uint8)
-    rgb = np.ascontiguousarray(rgbx[..., :3])
-    nobody = np.zeros((9, 7), bool)
-    (with_fourth,) = redo_all(rgbx, [drawn], person_mask=nobody)
-    np.testing.assert_array_equal(with_fourth[..., :3], redo(rgb, drawn, person_mask=nobody))
-
-
 def test_hue_shift_on_pillows_scale_not_on_opencvs():
     # given pure red, whose hue is 0; when it is shifted by a third of the circle; then it is green
     red = np.full((2, 2, 3), (255, 0, 0), np.uint8)
